@@ -202,11 +202,13 @@ impl<'a> Location<'a> {
 
     /// Groups 1 to 3 of a match: path, line and column.
     pub(super) fn of(found: &Captures<'a>) -> Self {
-        Self {
-            path: group(found, 1),
-            line: group(found, 2),
-            column: group(found, 3),
-        }
+        Self::at(found, 1)
+    }
+
+    /// Three groups of a match, of which this is the first.
+    pub(super) fn at(found: &Captures<'a>, first: usize) -> Self {
+        let [path, line, column] = [0, 1, 2].map(|offset| group(found, first + offset));
+        Self { path, line, column }
     }
 }
 
@@ -268,7 +270,13 @@ impl Sink<'_> {
     /// The first of these lines' stack frames, as `frame` finds them, whose file is in the project.
     pub(super) fn own_frame<'l>(&self, lines: &[&'l str], frame: &Pattern) -> Option<Location<'l>> {
         let mut places = frame.in_lines(lines).map(|(_, found)| Location::of(&found));
-        places.find(|place| self.relative(place.path).is_some())
+        places.find(|place| self.is_own(place.path))
+    }
+
+    /// Whether a file is in the project, and not among the dependencies that are installed there.
+    pub(super) fn is_own(&self, path: &str) -> bool {
+        let is_foreign = |path: &String| path.contains("node_modules/") || path.contains("vendor/");
+        !path.starts_with("node:") && self.relative(path).is_some_and(|path| !is_foreign(&path))
     }
 
     /// Prevents later parsers from reading this line as a separate message.

@@ -8,7 +8,7 @@ use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Severity, S
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
 use super::tools::is_file;
-use crate::pattern::{Pattern, group};
+use crate::pattern::Pattern;
 use crate::text;
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -287,11 +287,7 @@ fn placed<'b>(body: &'b str, root: &str) -> Option<Location<'b>> {
     body.lines()
         .map(diagnostic::beginning)
         .filter_map(|line| PLACED.captures(line))
-        .map(|found| Location {
-            path: group(&found, 1),
-            line: group(&found, 2),
-            column: group(&found, 3),
-        })
+        .map(|found| Location::of(&found))
         .find(|place| {
             let path = path::relative(place.path, root);
             path.is_some_and(|path| !path.contains("node_modules/") && is_file(&path))

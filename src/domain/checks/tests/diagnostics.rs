@@ -114,7 +114,7 @@ error TS18003: No inputs were found in config file.
 Found 3 errors in 2 files.
 ",
         &[
-            "src/a.ts:1:7 Error TS2322 tsc | Type 'A' is not assignable to type 'B'.⏎  Property 'x' is missing in type 'A'.",
+            "src/a.ts:1:7 Error TS2322 tsc | Type 'A' is not assignable to type 'B'.⏎Property 'x' is missing in type 'A'.",
             "src/(group)/[id]/page.tsx:4:2 Error TS2304 tsc | Cannot find name 'y'.",
             "src/b.ts:1:19 Error TS2307 tsc | Cannot find module './b'.",
             "-:-:- Error TS18003 tsc | No inputs were found in config file.",

@@ -1,7 +1,8 @@
 //! Annotations as GitHub Actions reads them from a log, which many linters and test runners print there.
 
+use super::shape::severity;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,11 +31,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
             line: value("line"),
             column: value("col"),
         };
-        let severity = match group(&found, 1) {
-            "error" => Severity::Error,
-            "warning" => Severity::Warning,
-            _ => Severity::Note,
-        };
+        let severity = severity(group(&found, 1));
         let told = sink.relative(place.path).zip(place.line.parse().ok());
         if told.is_some_and(|told| !known.contains(&told)) {
             let said = plain(group(&found, 3));

@@ -1,7 +1,6 @@
 //! AVA's own reporter.
 
 use super::{Tool, ToolKind, javascript};
-use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 
@@ -11,7 +10,11 @@ pub(super) const TOOL: Tool = Tool {
     kind: ToolKind::Tests,
     signs: &[r"^  ✘ \[fail\]: ", r"^  \d+ tests? (?:passed|failed)$"],
     read,
-    counts,
+    // Where tests failed, the number of those that passed is not printed.
+    summary: &[
+        r"^  (?<passed>\d+) tests? passed(?<failed>)$",
+        r"^  (?<failed>\d+) tests? failed$",
+    ],
     headers: &[r"\ \ ✘\ \[fail\]:\ "],
     ..Tool::NOTHING
 };
@@ -19,7 +22,6 @@ pub(super) const TOOL: Tool = Tool {
 static FAILED: Pattern = Pattern::new(r"^  ✘ \[fail\]: (.+)$");
 static PLACE: Pattern = Pattern::new(r"^  ([^\s:]+\.[cm]?[jt]sx?):(\d+)$");
 static SOURCE: Pattern = Pattern::new(r"^ +\d+: ");
-static NUMBER: Pattern = Pattern::new(r"^  (\d+) tests? (passed|failed)$");
 
 /// The list of the tests is above; below the first rule is one block a failure. The list has the message behind the
 /// name, and the block begins with the name alone.
@@ -60,28 +62,11 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let test = lines[*at].trim();
         let location = match &place {
             Some(found) => Location::new(group(found, 1), group(found, 2)),
-            None => javascript::own_frame(block, sink).unwrap_or_default(),
+            None => sink
+                .own_frame(block, &javascript::FRAME)
+                .unwrap_or_default(),
         };
         sink.failing(*at, location, test, &message.join("\n"))
             .lines(*at..end);
     }
-}
-
-/// Where tests failed, the number of those that passed is not printed.
-fn counts(lines: &[&str]) -> Option<Counts> {
-    let mut counts = None;
-    for (_, found) in NUMBER.in_lines(lines) {
-        let number = group(&found, 1).parse().ok();
-        counts = Some(match group(&found, 2) {
-            "passed" => Counts {
-                passed: number,
-                failed: Some(0),
-            },
-            _ => Counts {
-                passed: None,
-                failed: number,
-            },
-        });
-    }
-    counts
 }

@@ -49,11 +49,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 fn panics(lines: &[&str], sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = NEW.captures(line) {
-            let place = Location {
-                path: group(&found, 2),
-                line: group(&found, 3),
-                column: group(&found, 4),
-            };
+            let place = Location::at(&found, 2);
             let message = message_below(lines, at + 1);
             panicked(at, place, group(&found, 1), &message, sink);
         } else if let Some(found) = OLD.captures(line) {
@@ -79,11 +75,7 @@ fn old(lines: &[&str], at: usize, test: &str, first: &str, sink: &mut Sink<'_>) 
     for line in std::iter::once(first).chain(rest).take(MESSAGE_LINES) {
         if let Some(found) = OLD_END.captures(line) {
             message.push_str(group(&found, 1));
-            let place = Location {
-                path: group(&found, 2),
-                line: group(&found, 3),
-                column: group(&found, 4),
-            };
+            let place = Location::at(&found, 2);
             panicked(at, place, test, &message, sink);
             return;
         }
@@ -114,11 +106,7 @@ fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
         } else if let Some(found) = SECTION.captures(line) {
             test = found.get(1).map_or("", |name| name.as_str());
         } else if let Some(found) = CALM.captures(line).filter(|_| !test.is_empty()) {
-            let place = Location {
-                path: group(&found, 2),
-                line: group(&found, 3),
-                column: group(&found, 4),
-            };
+            let place = Location::at(&found, 2);
             sink.failure(at, place, test, group(&found, 1));
         } else if line.trim_start().starts_with("Error: ") && !test.is_empty() {
             sink.failure(at, Location::default(), test, line.trim_start());

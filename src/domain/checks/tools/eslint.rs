@@ -1,8 +1,7 @@
 //! ESLint: its formats `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
 
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{self, Location, Output, Severity, Sink};
-use crate::pattern::{Pattern, group};
+use crate::checks::diagnostic::{self, Location, Severity, Sink};
 use serde::Deserialize;
 
 /// See [`Tool`].
@@ -15,56 +14,17 @@ pub(super) const TOOL: Tool = Tool {
         r"^\S.*: line \d{1,7}, col \d{1,6}, (?:Error|Warning) - ",
         r#"^\[\{"filePath":"#,
     ],
+    // The path above the rows about a file.
+    above: r"^(?:(?<path>\S.{0,998})|\s.*)?$",
     lines: &[
+        r"^\s{2,}(?<line>\d{1,7}):(?<column>\d{1,6})\s+(?<word>error|warning)\s+(?<text>\S.*?)(?:\s{2,}(?<code>@?[\w-]+(?:/[\w-]+)*))?$",
         r"^(?<path>\S[^:]*|[A-Za-z]:[\\/][^:]+):(?<line>\d{1,7}):(?<column>\d{1,6}): (?<text>.+) \[(?<word>Error|Warning)(?:/(?<code>[^\]\s]+))?\]$",
         r"^(?<path>\S.*?): line (?<line>\d{1,7}), col (?<column>\d{1,6}), (?<word>Error|Warning) - (?<text>.+?)(?: \((?<code>[\w@][^()\s]*)\))?$",
     ],
-    read,
+    // The format `json` is a single line as long as the output; patterns never match it.
+    read: |output, sink| parse_json(output.whole, sink),
     ..Tool::NOTHING
 };
-
-fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    // The format `json` is a single line as long as the output; patterns never match it.
-    parse_json(output.whole, sink);
-    parse(output.lines, sink);
-}
-
-static ROW: Pattern = Pattern::new(
-    r"^\s{2,}(\d{1,7}):(\d{1,6})\s+(error|warning)\s+(\S.*?)(?:\s{2,}(@?[\w-]+(?:/[\w-]+)*))?$",
-);
-fn parse(lines: &[&str], sink: &mut Sink<'_>) {
-    let mut file = "";
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = ROW.captures(line).filter(|_| !file.is_empty()) {
-            let place = Location {
-                path: file,
-                line: group(&found, 1),
-                column: group(&found, 2),
-            };
-            let (word, rule) = (group(&found, 3), group(&found, 5));
-            push(at, place, word, rule, group(&found, 4), sink);
-        } else {
-            file = if is_heading(line) {
-                line.trim_end()
-            } else {
-                ""
-            };
-        }
-    }
-}
-
-fn push(at: usize, place: Location<'_>, word: &str, rule: &str, text: &str, sink: &mut Sink<'_>) {
-    let severity = match word {
-        "error" | "Error" => Severity::Error,
-        _ => Severity::Warning,
-    };
-    sink.push(at, place, severity, Some(rule), text);
-}
-
-/// Whether a line may be the path above the rows about a file.
-fn is_heading(line: &str) -> bool {
-    !line.is_empty() && line.len() < 1_000 && !line.starts_with(char::is_whitespace)
-}
 
 #[derive(Deserialize)]
 struct File {

@@ -13,7 +13,7 @@ static HEADERS: [Pattern; 4] = [
     Pattern::new(r"^  \d+\) (.+)$"),
     Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)(?: # .*)?$"),
 ];
-static FRAME: Pattern = Pattern::new(
+pub(super) static FRAME: Pattern = Pattern::new(
     r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
 );
 static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");
@@ -60,7 +60,7 @@ pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> Fa
         if let Some(found) = FRAME.captures(line) {
             in_message = false;
             let place = Location::of(&found);
-            if is_own(place.path, sink) {
+            if sink.is_own(place.path) {
                 read.frame = Some((at, place));
                 break;
             }
@@ -97,7 +97,7 @@ pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sin
         sink.failure(at, place, test, &message).lines(range);
     } else if let Some((place, said)) = read.syntax {
         sink.failure(header, place, test, &said).lines(range);
-    } else if is_own(file, sink) {
+    } else if sink.is_own(file) {
         sink.failure(header, Location::new(file, ""), test, &message)
             .lines(range);
     }
@@ -125,17 +125,6 @@ fn from_root<'a>(lines: &[&str], header: usize, path: &'a str, file: &str) -> Co
 
 fn is_header(line: &str) -> bool {
     HEADERS.iter().any(|header| header.is_match(line))
-}
-
-/// The first frame of these lines that is in the project, and not in an installed package.
-pub(super) fn own_frame<'l>(lines: &[&'l str], sink: &Sink<'_>) -> Option<Location<'l>> {
-    let mut places = FRAME.in_lines(lines).map(|(_, found)| Location::of(&found));
-    places.find(|place| is_own(place.path, sink))
-}
-
-fn is_own(path: &str, sink: &Sink<'_>) -> bool {
-    let relative = sink.relative(path);
-    !path.starts_with("node:") && relative.is_some_and(|path| !path.contains("node_modules/"))
 }
 
 /// Whether a line is source code that jest or vitest shows around the failure.

@@ -16,6 +16,23 @@ const SOURCE: Below = Below {
     noise: "",
 };
 
+/// Biome: `check`, `ci`, `lint` and `format`. The message is below the header of a finding.
+pub(super) const BIOME: Tool = Tool {
+    name: "biome",
+    signs: &[
+        r"^\S.* (?:lint/\S+|assist/\S+|suppressions/\S+|organizeImports|format|parse) .*━{3,}$",
+    ],
+    lines: &[
+        r"^(?<path>\S.*?)(?::(?<line>\d+):(?<column>\d+))? (?<code>lint/\S+|assist/\S+|suppressions/\S+|organizeImports|format|parse) .*━{3,}$",
+    ],
+    below: Some(Below {
+        until: "━━━",
+        frame: r"^\s+(?<word>[✖×⚠!ℹxi]) (?<text>\S.*)$",
+        noise: "",
+    }),
+    ..LINTER
+};
+
 /// black: `--check`.
 pub(super) const BLACK: Tool = Tool {
     name: "black",
@@ -101,3 +118,65 @@ pub(super) const RUBOCOP: Tool = Tool {
     }),
     ..LINTER
 };
+
+/// ruff: `check` in its full and concise formats, and `format --check`.
+pub(super) const RUFF: Tool = Tool {
+    name: "ruff",
+    signs: &[
+        r"^(?:[A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?\S.*\n\s+--> ",
+        r"^Found \d+ errors?(?: \(\d+ fixed, \d+ remaining\))?\.$",
+        r"^Would reformat: ",
+    ],
+    lines: &[
+        r"^(?<path>\S[^:]*):(?<line>\d+):(?<column>\d+): (?<code>[A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(?<text>.+)$",
+        r"^Would reformat: (?<path>.+)$",
+        // The place is below the message.
+        r"^(?<code>[A-Z]{1,5}\d{2,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(?<text>\S.*)$",
+    ],
+    below: Some(Below {
+        until: r"^\s*$|^\S+:\d+:\d+: |^Would reformat: |^Found \d+ error",
+        frame: r"^\s+--> (?<path>.+?):(?<line>\d+):(?<column>\d+)$",
+        noise: "",
+    }),
+    ..LINTER
+};
+
+/// pyright and basedpyright. A message continues on lines with deeper indentation, which consists of non-breaking spaces,
+/// and ends with its rule.
+pub(super) const PYRIGHT: Tool = Tool {
+    name: "pyright",
+    signs: &[
+        r"^\s+\S.*\.pyi?:\d+:\d+ - (?:error|warning|information): ",
+        r"^\d+ errors?, \d+ warnings?, \d+ (?:informations?|notes?)\s*$",
+    ],
+    lines: &[
+        r"^\s+(?<path>\S.*?\.pyi?):(?<line>\d+):(?<column>\d+) - (?<word>error|warning|information): (?<text>.+)$",
+    ],
+    below: Some(Below {
+        until: r"^\s{0,3}(?:\S|$)|^\s+\S.*?\.pyi?:\d+:\d+ - (?:error|warning|information): ",
+        frame: NEVER,
+        noise: NEVER,
+    }),
+    ending: r"(?s)^(?<text>.*\S)\s+\((?<code>report\w+)\)$",
+    ..LINTER
+};
+
+/// `git diff`, with which checks find out whether what they generate or format is up to date.
+pub(super) const GIT_DIFF: Tool = Tool {
+    name: "git diff",
+    signs: &[r"^diff --git \S.* \S"],
+    lines: &[r"^diff --git (?:a/.* b/|.* )(?<path>.+?)$"],
+    below: Some(Below {
+        until: r"^diff --git ",
+        frame: r"^@@ -\S+ \+(?<line>\d+)",
+        noise: "",
+    }),
+    says: "`git diff` shows a change of this file",
+    hint: |line| {
+        let is_one = line.starts_with("diff --git ");
+        is_one.then(|| WITHOUT_REVISION.to_owned())
+    },
+    ..LINTER
+};
+
+const WITHOUT_REVISION: &str = "Without a revision, `git diff` shows what the check itself has changed. Run its generator or formatter, and keep what it writes.";

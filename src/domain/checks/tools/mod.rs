@@ -4,14 +4,12 @@
 mod annotations;
 mod ava;
 mod bats;
-mod biome;
 mod cargo_test;
 mod catch2;
-mod cucumber;
+mod compilers;
 mod eslint;
 mod exunit;
 mod gcc;
-mod git_diff;
 mod go;
 mod googletest;
 mod gradle;
@@ -28,19 +26,15 @@ mod node;
 mod other;
 mod phpunit;
 mod playwright;
-mod pyright;
 mod pytest;
 mod python;
 mod rspec;
-mod ruff;
 mod runners;
 mod rustc;
-mod sbt;
 mod shape;
 mod shellcheck;
 mod swift_test;
 mod tap;
-mod tsc;
 mod unittest;
 mod vitest;
 
@@ -73,12 +67,23 @@ pub(super) struct Tool {
     /// of another tool. `^` and `$` match at line ends.
     pub(super) signs: &'static [&'static str],
     /// Lines that report a finding. Their groups are `path`, `line`, `column`, `end`, `end_column`, `word` (the
-    /// severity), `code` and `text`; `test` of a failed test, or `listed` of one that is named and nothing more.
+    /// severity), `code` and `text`; `test` of a failed test, or `listed` of one that is named and nothing more. A
+    /// line with a group `ignored` reports nothing.
     pub(super) lines: &'static [&'static str],
+    /// A line whose `path` and `suite` hold for the findings below it, up to the next such line.
+    pub(super) above: &'static str,
+    /// Between the `suite` and the name of a test.
+    pub(super) between: &'static str,
+    /// The end of a message, which has the `code`; the `text` is before it.
+    pub(super) ending: &'static str,
+    /// The message of a finding whose lines have none.
+    pub(super) says: &'static str,
     /// The lines below such a line that belong to it.
     pub(super) below: Option<Below>,
     /// Adds the other findings of an output that has one of these signs.
     read: fn(Output<'_>, &mut Sink<'_>),
+    /// A line without which those of `summary` are another tool's.
+    pub(super) needs: &'static str,
     /// Lines with the numbers of tests; see [`shape::counts`].
     pub(super) summary: &'static [&'static str],
     /// The numbers of tests of a tool without such lines; `None` if the lines contain no summary of this tool.
@@ -105,12 +110,12 @@ pub(super) const TABLE: &[Tool] = &[
     linters::RUBOCOP,
     linters::CLANG_TIDY,
     linters::CHECKSTYLE,
-    ruff::TOOL,
+    linters::RUFF,
     linters::BLACK,
     linters::PRETTIER,
-    biome::TOOL,
+    linters::BIOME,
     mypy::TOOL,
-    pyright::TOOL,
+    linters::PYRIGHT,
     runners::UNITY,
     googletest::TOOL,
     catch2::TOOL,
@@ -120,7 +125,8 @@ pub(super) const TABLE: &[Tool] = &[
     gcc::TOOL,
     nextest::TOOL,
     cargo_test::TOOL,
-    tsc::TOOL,
+    compilers::TSC,
+    compilers::CSC,
     pytest::TOOL,
     unittest::TOOL,
     python::TOOL,
@@ -128,7 +134,7 @@ pub(super) const TABLE: &[Tool] = &[
     go::TOOL,
     playwright::TOOL,
     ava::TOOL,
-    cucumber::TOOL,
+    runners::CUCUMBER,
     jest::TOOL,
     vitest::TOOL,
     mocha::TOOL,
@@ -140,12 +146,12 @@ pub(super) const TABLE: &[Tool] = &[
     phpunit::TOOL,
     exunit::TOOL,
     gradle::TOOL,
-    sbt::TOOL,
+    runners::SBT,
     swift_test::TOOL,
     maven::TOOL,
     runners::JUNIT_CONSOLE,
     runners::DOTNET_TEST,
-    git_diff::TOOL,
+    linters::GIT_DIFF,
     other::TOOL,
     annotations::TOOL,
 ];
@@ -157,8 +163,14 @@ impl Tool {
         kind: ToolKind::Code,
         signs: &[],
         lines: &[],
+        above: "",
+        between: " › ",
+        ending: "",
+        // Formatters name files and nothing more.
+        says: "it is not formatted",
         below: None,
         read: |_, _| {},
+        needs: "",
         summary: &[],
         counts: |_| None,
         result: |_| None,

@@ -1,7 +1,8 @@
 //! mypy.
 
+use super::shape::severity;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Severity, Sink, below, number};
+use crate::checks::diagnostic::{Location, Output, Sink, below, number};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -27,11 +28,7 @@ const WRAPPED: usize = 6;
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     for (at, found) in MESSAGE.in_lines(lines) {
-        let severity = match group(&found, 6) {
-            "error" => Severity::Error,
-            "warning" => Severity::Warning,
-            _ => Severity::Note,
-        };
+        let severity = severity(group(&found, 6));
         let (message, end) = unwrapped(lines, at, group(&found, 7));
         let coded = CODE.captures(&message);
         let (text, code) = match &coded {

@@ -1,9 +1,7 @@
 //! cargo-nextest.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, sum, worded};
-use crate::checks::diagnostic::{Output, Sink};
-use crate::pattern::{Pattern, group};
+use crate::pattern::Pattern;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -13,55 +11,25 @@ pub(super) const TOOL: Tool = Tool {
         r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] ",
         r"^\s+Summary \[[^\]]*\]\s+\d+(?:/\d+)? tests? run: ",
     ],
-    read,
-    counts,
+    // The parser of `cargo test` reads the panics.
+    lines: &[FAILED_TESTS],
+    // The parentheses say how many tests were slow or flaky.
+    summary: &[
+        r"^\s+Summary \[[^\]]*\]\s+(?<total>\d+)(?:/\d+)? tests? run: (?<passed>\d+) passed(?: \([^)]*\))?(?:, (?<failed>\d+) failed(?: \([^)]*\))?|(?<failed_0>))(?:, (?<failed_1>\d+) exec failed)?(?:, (?<failed_2>\d+) timed out)?",
+    ],
     headers: &[r"\s+(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \["],
     ..Tool::NOTHING
 };
 
-static FAILED: Pattern = Pattern::new(
-    r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(\S+ .+)$",
-);
+const FAILED_TESTS: &str = r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(?<listed>\S+ .+)$";
+static FAILED: Pattern = Pattern::new(FAILED_TESTS);
 
 /// Whether `lines` contain failed tests named by nextest.
 pub(super) fn is_in(lines: &[&str]) -> bool {
     lines.iter().any(|line| FAILED.is_match(line))
 }
 
-/// The parser of `cargo test` reads the panics.
-fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    for name in output.lines.iter().filter_map(|line| failed(line)) {
-        sink.test(name);
-    }
-}
-
 /// The binary and the name of the failed test that a line names.
 pub(super) fn failed(line: &str) -> Option<&str> {
     FAILED.captures(line)?.get(1).map(|name| name.as_str())
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static SUMMARY: Pattern =
-        Pattern::new(r"^\s+Summary \[[^\]]*\]\s+(\d+)(?:/(\d+))? tests? run: (\d+) passed(.*)$");
-    let mut tally = Tally::default();
-    for (_, found) in SUMMARY.in_lines(lines) {
-        let rest = group(&found, 4);
-        let passed: Option<u64> = group(&found, 3).parse().ok();
-        let failed = failed_in_nextest(rest);
-        let run: Option<u64> = group(&found, 1).parse().ok();
-        tally.add(passed, failed);
-        tally.break_if(run.is_none() || run != sum(&[passed, failed]));
-    }
-    tally.finish()
-}
-
-fn failed_in_nextest(rest: &str) -> Option<u64> {
-    // The parenthesis after the passed tests says how many of them were slow or flaky.
-    let rest = rest
-        .strip_prefix(" (")
-        .and_then(|it| it.split_once(')'))
-        .map_or(rest, |it| it.1);
-    worded(rest, &["failed", "timed"])
-        .zip(worded(rest, &["exec"]))
-        .map(|(f, e)| f.saturating_add(e))
 }

@@ -1,8 +1,7 @@
 //! PHPUnit.
 
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Output, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -15,7 +14,10 @@ pub(super) const TOOL: Tool = Tool {
         r"^OK \(\d+ tests?, \d+ assertions?\)$",
     ],
     read,
-    counts,
+    summary: &[
+        r"^OK \((?<passed>\d+) tests?, \d+ assertions?\)(?<failed>)$",
+        r"^Tests: (?<total>\d+), Assertions: \d+(?:, Errors: (?<failed>\d+)|(?<failed_0>))(?:, Failures: (?<failed_1>\d+))?(?:, (?:PHPUnit )?(?:Warnings|Deprecations|Notices): \d+)*(?:, Skipped: (?<skipped>\d+))?(?:, Incomplete: (?<skipped_1>\d+))?(?:, Risky: (?<skipped_2>\d+))?\.$",
+    ],
     headers: &[r"\d+\)\ \S+::\S+"],
     around: Some((
         r"^PHPUnit [0-9]+\.[0-9]+\S* by ",
@@ -25,15 +27,6 @@ pub(super) const TOOL: Tool = Tool {
 };
 
 const REACH: usize = 60;
-
-/// Where the project's own lines of a stack trace are.
-fn own<'a>(sink: &Sink<'_>, mut places: impl Iterator<Item = Location<'a>>) -> Location<'a> {
-    let is_own = |place: &Location<'_>| {
-        let path = sink.relative(place.path);
-        path.is_some_and(|path| !path.contains("vendor/"))
-    };
-    places.find(is_own).unwrap_or_default()
-}
 
 /// The innermost frame comes first below a failure; frames of libraries are in `vendor/`. Tests that were skipped
 /// or are risky are listed in the same form below other headings.
@@ -56,8 +49,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         let below = below(lines, at, REACH, |line| {
             !FAILED.is_match(line) && line != "--"
         });
-        let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let place = own(sink, frames.map(|found| Location::of(&found)));
+        let place = sink.own_frame(&below, &FRAME).unwrap_or_default();
         let said = below.iter().take_while(|line| !FRAME.is_match(line));
         let said: Vec<&str> = said
             .map(|line| line.trim())
@@ -88,8 +80,7 @@ fn test_dox(lines: &[&str], sink: &mut Sink<'_>) {
         let below = below(lines, at, REACH, |line| {
             line.starts_with("   ") && !line.trim().is_empty()
         });
-        let frames = below.iter().filter_map(|line| FRAME.captures(line));
-        let place = own(sink, frames.map(|found| Location::of(&found)));
+        let place = sink.own_frame(&below, &FRAME).unwrap_or_default();
         let said = below
             .iter()
             .filter(|line| !FRAME.is_match(line))
@@ -99,30 +90,4 @@ fn test_dox(lines: &[&str], sink: &mut Sink<'_>) {
         sink.failing(at, place, &name, &said.join("\n"))
             .lines(at..at + 1 + below.len());
     }
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static FAILED: Pattern = Pattern::new(r"^Tests: (\d+), Assertions: \d+(?:, (.+?))?\.$");
-    static PASSED: Pattern = Pattern::new(r"^OK \((\d+) tests?, \d+ assertions?\)$");
-    let mut tally = Tally::default();
-    for line in lines {
-        if let Some(found) = PASSED.captures(line) {
-            tally.add(group(&found, 1).parse().ok(), Some(0));
-        } else if let Some(found) = FAILED.captures(line) {
-            let of = |kinds: &[&str]| {
-                let pairs = group(&found, 2)
-                    .split(", ")
-                    .filter_map(|it| it.split_once(": "));
-                let numbers = pairs.filter(|(kind, _)| kinds.contains(kind));
-                numbers
-                    .filter_map(|(_, number)| number.parse::<u64>().ok())
-                    .sum::<u64>()
-            };
-            let failed = of(&["Errors", "Failures"]);
-            let others = of(&["Skipped", "Incomplete", "Risky"]);
-            let total: Option<u64> = group(&found, 1).parse().ok();
-            tally.add_of_total(total, Some(failed), Some(others));
-        }
-    }
-    tally.finish()
 }

@@ -2,7 +2,6 @@
 
 use super::javascript;
 use super::{Tool, ToolKind};
-use crate::checks::counts::Counts;
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
 use regex::Captures;
@@ -17,7 +16,11 @@ pub(super) const TOOL: Tool = Tool {
         r"^Running \d+ tests? using \d+ workers?(?:, shard \d+ of \d+)?$",
     ],
     read,
-    counts,
+    summary: &[
+        r"^  (?<passed>\d+) (?:passed|flaky)(?: \([^()]+\))?(?<failed>)$",
+        r"^  (?<failed>\d+) (?:failed|interrupted)(?: \([^()]+\))?(?<passed>)$",
+        r"^  \d+ (?:skipped|did not run)(?: \([^()]+\))?(?<passed>)(?<failed>)$",
+    ],
     headers: &[r"\ \ +\d+\)\ (?:\[[^\]]+\]\ ›\ )?\S+:\d+:\d+\ ›\ "],
     ..Tool::NOTHING
 };
@@ -56,18 +59,4 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 fn name(found: &Captures<'_>) -> String {
     let [project, file, title] = [1, 2, 5].map(|index| group(found, index));
     format!("{project}{file} › {title}")
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    let (mut passed, mut failed, mut is_summary) = (0, 0, false);
-    for (_, found) in NUMBER.in_lines(lines) {
-        is_summary = true;
-        let number: u64 = group(&found, 1).parse().ok()?;
-        match group(&found, 2) {
-            "passed" | "flaky" => passed += number,
-            "failed" | "interrupted" => failed += number,
-            _ => {}
-        }
-    }
-    is_summary.then_some(Counts::of(passed, failed))
 }

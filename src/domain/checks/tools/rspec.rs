@@ -2,7 +2,6 @@
 
 use super::shape::Below;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, optional_number};
 use crate::checks::diagnostic::{Output, Sink, joined};
 use crate::pattern::{Pattern, group};
 
@@ -20,7 +19,9 @@ pub(super) const TOOL: Tool = Tool {
         noise: r"^\s+rspec \S",
     }),
     read,
-    counts,
+    summary: &[
+        r"^(?<total>\d+) examples?, (?<failed>\d+) failures?(?:, (?<skipped>\d+) pending)?(?:, (?<outside>\d+) errors? occurred outside of examples)?$",
+    ],
     hint,
     ..Tool::NOTHING
 };
@@ -67,20 +68,6 @@ fn failure(lines: &[&str], header: usize, title: &str, name: &str, sink: &mut Si
     sink.failure(header, place.unwrap_or_default(), title, &said)
         .about(name)
         .lines(header..header + 1 + below.len());
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static SUMMARY: Pattern = Pattern::new(
-        r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?(?:, (\d+) errors? occurred outside of examples)?$",
-    );
-    let mut tally = Tally::default();
-    for (_, found) in SUMMARY.in_lines(lines) {
-        let [total, failed, pending, errors] =
-            [1, 2, 3, 4].map(|index| optional_number(group(&found, index)));
-        tally.add_of_total(total, failed, pending);
-        tally.add(Some(0), errors);
-    }
-    tally.finish()
 }
 
 fn hint(line: &str) -> Option<String> {

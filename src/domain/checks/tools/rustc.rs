@@ -1,5 +1,6 @@
 //! rustc, clippy and cargo in their human-readable formats.
 
+use super::shape::severity;
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Location, Output, Severity, Sink};
 use crate::pattern::{Pattern, group};
@@ -33,11 +34,7 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let cargo = lines.iter().any(|line| CARGO.is_match(line));
     for (at, header) in HEADER.in_lines(lines) {
         let (kind, code, message) = (group(&header, 1), group(&header, 2), group(&header, 3));
-        let severity = if kind == "error" {
-            Severity::Error
-        } else {
-            Severity::Warning
-        };
+        let severity = severity(kind);
         let block = block(lines, at + 1);
         let place = block
             .iter()

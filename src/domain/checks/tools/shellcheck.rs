@@ -1,7 +1,8 @@
 //! ShellCheck: its formats `tty` and `gcc`.
 
+use super::shape::severity;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Severity, Sink, number};
+use crate::checks::diagnostic::{Location, Output, Sink, number};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -45,13 +46,5 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
                 .until(number(line_number), u32::try_from(last).ok())
                 .lines(header..at + 1);
         }
-    }
-}
-
-fn severity(word: &str) -> Severity {
-    match word {
-        "error" => Severity::Error,
-        "warning" => Severity::Warning,
-        _ => Severity::Note,
     }
 }

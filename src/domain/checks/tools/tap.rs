@@ -87,17 +87,13 @@ fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
         let text = line.trim_start();
         line.starts_with(['#', ' ']) && !text.starts_with("ok ") && !text.starts_with("not ok ")
     });
-    let own = |place: &Location<'_>| {
-        sink.relative(place.path)
-            .is_some_and(|it| !it.starts_with("node:"))
-    };
     let places = [&BATS_PLACE, &LOCATION].into_iter().flat_map(|pattern| {
         below
             .iter()
             .filter_map(|line| pattern.captures(line))
             .map(|found| Location::of(&found))
     });
-    let place = places.into_iter().find(own);
+    let place = places.into_iter().find(|place| sink.is_own(place.path));
     sink.test(name);
     if let Some(place) = place {
         let said: Vec<&str> = below
