@@ -8,8 +8,8 @@ use crate::text;
 const MAX_HINTS: usize = 5;
 const MAX_HINT: usize = 300;
 
-/// At most five distinct hints about the failures in `output`, the most specific first: missing dependencies,
-/// compile errors that cause others, missing files and commands, a full disk, memory, time, ports in use.
+/// At most five distinct hints about the failures in `output`: missing dependencies and commands, and compile errors that
+/// cause others.
 pub fn hints(output: &str) -> Vec<String> {
     if output.is_empty() {
         return Vec::new();
@@ -21,12 +21,6 @@ pub fn hints(output: &str) -> Vec<String> {
             break;
         }
         dependency(line, &mut hints);
-    }
-    for line in plain.lines() {
-        if hints.0.len() >= MAX_HINTS {
-            break;
-        }
-        environment(line, &mut hints);
     }
     compilation(&plain, &mut hints);
     hints.0
@@ -54,50 +48,6 @@ fn dependency(line: &str, hints: &mut Hints) {
         hints.add(&format!(
             "The command `{command}` is not installed here. Use one that is, or install it as a dependency of the project."
         ));
-    }
-}
-
-fn environment(line: &str, hints: &mut Hints) {
-    static MISSING: Pattern = Pattern::new(
-        r#"(?:ENOENT: no such file or directory, \w+ |No such file or directory: |can't open file )['"]([^'"]+)['"]|(?:cannot (?:open|access|stat) |open )'?([^\s':]+)'?: [Nn]o such file or directory|(?:^|: )(\S+\.\w+): No such file or directory"#,
-    );
-    static DISK: Pattern = Pattern::new(r"(?i)no space left on device|ENOSPC|disk quota exceeded");
-    static MEMORY: Pattern = Pattern::new(
-        r"(?i)JavaScript heap out of memory|\bOutOfMemoryError\b|cannot allocate memory|memory allocation of \d+ bytes failed|\bMemoryError\b|signal: 9, SIGKILL|out of memory",
-    );
-    static PORT: Pattern =
-        Pattern::new(r"(?i)EADDRINUSE|address already in use|port \d+ is already");
-    static TIME: Pattern = Pattern::new(
-        r"(?i)exceeded timeout of|test timed out|timeout of \d+ ?ms exceeded|panic: test timed out|\bTimeoutError\b|timed out after \d+",
-    );
-    if let Some(found) = MISSING.captures(line) {
-        let path = [group(&found, 1), group(&found, 2), group(&found, 3)].concat();
-        hints.add(&format!(
-            "The file `{path}` does not exist. Create it or correct the path."
-        ));
-    }
-    let known: [(&Pattern, &str); 4] = [
-        (
-            &DISK,
-            "The disk is full. Write less, and delete what your changes leave behind.",
-        ),
-        (
-            &MEMORY,
-            "Something ran out of memory or was killed. Look for unbounded growth or recursion in the changes.",
-        ),
-        (
-            &PORT,
-            "A port is already in use. Let tests listen on port 0, and stop every server that a test starts.",
-        ),
-        (
-            &TIME,
-            "Something took too long. Look for a wait that never ends before you raise any limit.",
-        ),
-    ];
-    for (pattern, hint) in known {
-        if pattern.is_match(line) {
-            hints.add(hint);
-        }
     }
 }
 
@@ -174,35 +124,6 @@ mod tests {
             ("error[E0382]: borrow of moved value: `x`", "borrow checker"),
             ("error[E0308]: mismatched types", "does not compile"),
             ("SyntaxError: invalid syntax", "syntax error"),
-            (
-                "Error: ENOENT: no such file or directory, open 'data/a.json'",
-                "`data/a.json` does not exist",
-            ),
-            (
-                "FileNotFoundError: [Errno 2] No such file or directory: 'x.txt'",
-                "`x.txt` does not exist",
-            ),
-            (
-                "cat: conf.toml: No such file or directory",
-                "`conf.toml` does not exist",
-            ),
-            (
-                "open testdata/in.txt: no such file or directory",
-                "`testdata/in.txt` does not exist",
-            ),
-            ("write: No space left on device", "disk is full"),
-            (
-                "FATAL ERROR: Reached heap limit - JavaScript heap out of memory",
-                "out of memory",
-            ),
-            (
-                "thrown: \"Exceeded timeout of 5000 ms for a test.\"",
-                "too long",
-            ),
-            (
-                "Error: listen EADDRINUSE: address already in use :::3000",
-                "port is already in use",
-            ),
         ];
         for (output, needle) in table {
             assert!(has(output, needle), "{output}: {:?}", hints(output));
