@@ -115,7 +115,8 @@ pub enum TodoStatus {
 pub struct Usage {
     /// Tokens sent to the model, cached ones included.
     pub tokens_in: Option<u64>,
-    /// Of these, tokens served from a cache.
+    /// Of these, tokens served from a cache; absent if the agent does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_cached: Option<u64>,
     /// Tokens produced by the model, reasoning included.
     pub tokens_out: Option<u64>,

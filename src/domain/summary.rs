@@ -105,7 +105,7 @@ pub struct RunSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
     /// Tokens and cost of all turns; `null` if unknown.
-    pub usage: RunUsage,
+    pub usage: Usage,
     /// Counts over all tasks.
     pub totals: Totals,
     /// Every task of the plan.
@@ -143,20 +143,6 @@ pub struct TopicLine {
     /// Its topic.
     #[serde(flatten)]
     pub topic: WarningTopic,
-}
-
-/// Tokens and cost; `null` is unknown, not zero.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RunUsage {
-    /// Input tokens.
-    pub tokens_in: Option<u64>,
-    /// Input tokens that the provider served from its cache; absent if the agent does not report them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tokens_cached: Option<u64>,
-    /// Output tokens.
-    pub tokens_out: Option<u64>,
-    /// The cost in US dollars.
-    pub cost_usd: Option<f64>,
 }
 
 /// Counts over all tasks.
@@ -259,7 +245,7 @@ pub struct TaskSummary {
     pub elapsed_ms: u64,
     /// Tokens and cost of its turns; `null` if unknown.
     #[serde(default)]
-    pub usage: RunUsage,
+    pub usage: Usage,
     /// The task's line in the plan file.
     pub line: Option<u32>,
     /// Whether the run includes it.
@@ -339,7 +325,7 @@ pub struct TurnSummary {
     pub elapsed_ms: u64,
     /// Tokens and cost of this turn alone; `null` if unknown.
     #[serde(default)]
-    pub usage: RunUsage,
+    pub usage: Usage,
     /// Statistics of the built-in agent's session; absent for other agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,

@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn what_is_unknown_is_empty_and_never_zero() {
         let mut summary = samples::success();
-        summary.usage = crate::domain::summary::RunUsage::default();
+        summary.usage = crate::domain::agent::Usage::default();
         let all = outputs(&summary, &OtherOutputs::default());
         let unknown: Vec<&str> = all
             .iter()

@@ -1,13 +1,14 @@
 //! The sentences that log, events and reports share, so that they never contradict each other.
 
 use super::text;
+use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
 use crate::domain::checks::signals::Signal;
 use crate::domain::event::{PushLine, RetryKind, TurnProgress, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::summary::{ReviewSummary, RunSummary, RunUsage, TaskSummary, TopicLine};
+use crate::domain::summary::{ReviewSummary, RunSummary, TaskSummary, TopicLine};
 use crate::domain::trigger::approval::plan_to_approve;
 
 /// Maximum number of indicators shown for one turn.
@@ -293,13 +294,12 @@ pub fn last_words(task: &TaskSummary) -> Option<(&'static str, &str)> {
 
 /// The progress of a turn in one line.
 pub fn turn_progress(progress: &TurnProgress) -> String {
-    let used = RunUsage::from(progress.usage);
     let last = progress.last_tool.as_deref();
     let changed = progress.changed_files.map(u64::from);
     let parts = [
         last.map(|tool| format!("last: {}", text::short_line(tool, 100))),
         changed.map(|count| format!("{} changed", text::count(count, "file"))),
-        usage(&used),
+        usage(&progress.usage),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let elapsed = text::duration(progress.elapsed_ms);
@@ -311,7 +311,7 @@ pub fn turn_progress(progress: &TurnProgress) -> String {
 }
 
 /// Tokens and cost in one phrase, if any of them is known.
-pub fn usage(usage: &RunUsage) -> Option<String> {
+pub fn usage(usage: &Usage) -> Option<String> {
     let tokens = match (usage.tokens_in, usage.tokens_out) {
         (None, None) => None,
         (a, b) => {

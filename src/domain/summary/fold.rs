@@ -265,7 +265,7 @@ impl RunSummary {
             after: line.after.clone(),
             exit: line.exit.clone(),
             elapsed_ms: line.elapsed_ms,
-            usage: line.usage.into(),
+            usage: line.usage,
             builtin: line.builtin.clone(),
         });
     }
@@ -323,7 +323,7 @@ impl RunSummary {
 
     fn task_ended(&mut self, event: &Event, ended: &TaskEnded) {
         // The cost of a task that is reported twice counts once.
-        let is_counted = |task: &mut TaskSummary| task.usage != RunUsage::default();
+        let is_counted = |task: &mut TaskSummary| task.usage != Usage::default();
         if !self.task_mut(event).is_some_and(is_counted) {
             self.used(event, ended.elsewhere.as_ref());
         }

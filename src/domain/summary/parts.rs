@@ -1,7 +1,6 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, HistoryLine, RunUsage, TaskSummary};
-use crate::agent::Usage;
+use super::{CheckLine, HistoryLine, TaskSummary};
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
 use crate::checks::verdict::{CheckOutcome, CheckResult};
@@ -9,31 +8,6 @@ use crate::event::{TaskEnded, TaskLine};
 use crate::history::HistoryEntry;
 use crate::outcome::{Outcome, TaskEnd, listed};
 use std::collections::BTreeMap;
-
-impl From<Usage> for RunUsage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            tokens_in: usage.tokens_in,
-            tokens_cached: usage.tokens_cached,
-            tokens_out: usage.tokens_out,
-            cost_usd: usage.cost_usd,
-        }
-    }
-}
-
-impl RunUsage {
-    /// Adds a turn's usage.
-    pub(super) fn add(&mut self, usage: &Usage) {
-        let mut sum = Usage {
-            tokens_in: self.tokens_in,
-            tokens_cached: self.tokens_cached,
-            tokens_out: self.tokens_out,
-            cost_usd: self.cost_usd,
-        };
-        sum.add(usage);
-        *self = sum.into();
-    }
-}
 
 impl TaskSummary {
     /// Applies the verification's result for the last turn to the turn's session too.

@@ -158,7 +158,7 @@ fn a_turn_that_was_cut_short_has_its_price_and_no_line() {
     for event in [turn(), end(None), turn(), end(Some(usage))] {
         summary.apply(&event);
     }
-    let expected = RunUsage {
+    let expected = Usage {
         tokens_in: Some(100),
         tokens_cached: Some(40),
         tokens_out: Some(20),
