@@ -184,27 +184,7 @@ impl Refusal {
     /// The status of the job, which determines its exit code. A person who may not make requests cannot make
     /// a job fail.
     pub fn status(&self) -> RunStatus {
-        match self {
-            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => RunStatus::NoWork,
-            Self::PermissionUnknown { .. }
-            | Self::HistoryUnknown { .. }
-            | Self::BaseUnknown { .. }
-            | Self::PullRequestUnknown { .. } => RunStatus::Environment,
-            Self::ForkIsGone
-            | Self::Closed { .. }
-            | Self::TooManyMachineRuns { .. }
-            | Self::TooManyRunsToday { .. } => RunStatus::Blocked,
-            Self::NoEarlierRun
-            | Self::NotAPullRequest
-            | Self::NoPlan
-            | Self::NoQuestion
-            | Self::OtherPlan { .. }
-            | Self::PullRequestTarget
-            | Self::SeveralSources
-            | Self::InvalidPath { .. }
-            | Self::InvalidReference { .. }
-            | Self::InvalidBranch { .. } => RunStatus::Invalid,
-        }
+        self.row().0
     }
 
     /// The reason code of the job.
@@ -219,69 +199,40 @@ impl Refusal {
     /// What may be written to GitHub: nothing while the permission is unknown, and no comment for a person
     /// without permission.
     pub fn reply(&self) -> RefusalReply {
-        match self {
-            Self::PermissionUnknown { .. } | Self::HistoryUnknown { .. } => RefusalReply::Nothing,
-            Self::NoWriteAccess { .. } | Self::AssociationNotListed { .. } => {
-                RefusalReply::Reaction
-            }
-            Self::PullRequestUnknown { .. }
-            | Self::ForkIsGone
-            | Self::Closed { .. }
-            | Self::TooManyMachineRuns { .. }
-            | Self::TooManyRunsToday { .. }
-            | Self::NoEarlierRun
-            | Self::NotAPullRequest
-            | Self::NoPlan
-            | Self::NoQuestion
-            | Self::PullRequestTarget
-            | Self::SeveralSources
-            | Self::InvalidPath { .. }
-            | Self::InvalidReference { .. }
-            | Self::InvalidBranch { .. } => RefusalReply::Comment,
-            // The plan stays above what is said about it.
-            Self::BaseUnknown { .. } | Self::OtherPlan { .. } => RefusalReply::Note,
-        }
+        self.row().1
     }
 
     /// The remedy, in one sentence.
     pub fn remedy(&self) -> &'static str {
+        self.row().2
+    }
+
+    /// How the run ends, how the refusal is told, and its remedy. A note leaves the plan above it as it is.
+    #[rustfmt::skip]
+    fn row(&self) -> (RunStatus, RefusalReply, &'static str) {
+        use RefusalReply::{Comment, Note, Nothing, Reaction};
+        use RunStatus::{Blocked, Environment, Invalid, NoWork};
         match self {
-            Self::NoWriteAccess { .. } => {
-                "Somebody with write access can ask, or `allowed-users` can list this login."
-            }
-            Self::AssociationNotListed { .. } => {
-                "Somebody who is can ask, or `allowed-users` can list this login."
-            }
-            Self::PermissionUnknown { .. } => {
-                "Run the job again. A token of an app or a person must be able to read the repository's metadata."
-            }
-            Self::HistoryUnknown { .. } => {
-                "Run the job again. Its token needs `issues: read` and `pull-requests: read`."
-            }
-            Self::PullRequestUnknown { .. } => {
-                "Run the job again. Its token needs `pull-requests: read`."
-            }
-            Self::ForkIsGone => {
-                "Push the branch to this repository and open a pull request from there."
-            }
-            Self::Closed { .. } => "Reopen it and ask again.",
-            Self::TooManyMachineRuns { .. } => {
-                "Find out why it keeps failing; a comment by a person starts the next run."
-            }
-            Self::TooManyRunsToday { .. } => "Ask again tomorrow (UTC), or raise the limit.",
-            Self::NoEarlierRun => "Describe the work to do.",
-            Self::NotAPullRequest => "Ask for it on the pull request.",
-            Self::NoPlan => "Have one drafted with `plan` first.",
-            Self::NoQuestion => "Ask with `ask`, or describe the work to do.",
-            Self::BaseUnknown { .. } => "Approve it again.",
-            Self::OtherPlan { .. } => "Read it again, then approve it with this code.",
-            Self::PullRequestTarget => {
-                "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."
-            }
-            Self::SeveralSources => "Give exactly one of them.",
-            Self::InvalidPath { .. } => "Name a file by its path from the repository's root.",
-            Self::InvalidReference { .. } => "Describe the task in the issue itself.",
-            Self::InvalidBranch { .. } => "Rename the branch.",
+            Self::NoWriteAccess { .. } => (NoWork, Reaction, "Somebody with write access can ask, or `allowed-users` can list this login."),
+            Self::AssociationNotListed { .. } => (NoWork, Reaction, "Somebody who is can ask, or `allowed-users` can list this login."),
+            Self::PermissionUnknown { .. } => (Environment, Nothing, "Run the job again. A token of an app or a person must be able to read the repository's metadata."),
+            Self::HistoryUnknown { .. } => (Environment, Nothing, "Run the job again. Its token needs `issues: read` and `pull-requests: read`."),
+            Self::PullRequestUnknown { .. } => (Environment, Comment, "Run the job again. Its token needs `pull-requests: read`."),
+            Self::ForkIsGone => (Blocked, Comment, "Push the branch to this repository and open a pull request from there."),
+            Self::Closed { .. } => (Blocked, Comment, "Reopen it and ask again."),
+            Self::TooManyMachineRuns { .. } => (Blocked, Comment, "Find out why it keeps failing; a comment by a person starts the next run."),
+            Self::TooManyRunsToday { .. } => (Blocked, Comment, "Ask again tomorrow (UTC), or raise the limit."),
+            Self::NoEarlierRun => (Invalid, Comment, "Describe the work to do."),
+            Self::NotAPullRequest => (Invalid, Comment, "Ask for it on the pull request."),
+            Self::NoPlan => (Invalid, Comment, "Have one drafted with `plan` first."),
+            Self::NoQuestion => (Invalid, Comment, "Ask with `ask`, or describe the work to do."),
+            Self::BaseUnknown { .. } => (Environment, Note, "Approve it again."),
+            Self::OtherPlan { .. } => (Invalid, Note, "Read it again, then approve it with this code."),
+            Self::PullRequestTarget => (Invalid, Comment, "Use `pull_request` or a comment as the trigger, or set `allow-pull-request-target` if this is intended."),
+            Self::SeveralSources => (Invalid, Comment, "Give exactly one of them."),
+            Self::InvalidPath { .. } => (Invalid, Comment, "Name a file by its path from the repository's root."),
+            Self::InvalidReference { .. } => (Invalid, Comment, "Describe the task in the issue itself."),
+            Self::InvalidBranch { .. } => (Invalid, Comment, "Rename the branch."),
         }
     }
 }

@@ -9,29 +9,6 @@ use serde_json::Value;
 /// The maximum length of a text that is kept, in bytes. GitHub allows 65,536 characters.
 pub const MAX_TEXT_BYTES: usize = 4 * 65_536;
 
-/// Why an event is unreadable.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PayloadError {
-    /// A field that GitHub always sends is missing.
-    #[error("the {event} event has no {field}")]
-    Missing {
-        /// The event.
-        event: String,
-        /// The path of the field, such as `issue.number`.
-        field: String,
-    },
-    /// A field does not have GitHub's format.
-    #[error("the {event} event's {field} is not {expected}")]
-    Invalid {
-        /// The event.
-        event: String,
-        /// The path of the field.
-        field: String,
-        /// The expected format.
-        expected: &'static str,
-    },
-}
-
 /// A GitHub event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -263,7 +240,7 @@ pub struct PushEvent {
 ///
 /// # Errors
 /// When the payload lacks a field that GitHub always sends, or has it in another format.
-pub fn parse(event_name: &str, payload: &Value) -> Result<Event, PayloadError> {
+pub fn parse(event_name: &str, payload: &Value) -> Result<Event, String> {
     let root = Fields::root(event_name, payload);
     Ok(match event_name {
         "issue_comment" => Event::IssueComment(comment(&root, "issue")?),
@@ -284,22 +261,17 @@ pub fn parse(event_name: &str, payload: &Value) -> Result<Event, PayloadError> {
     })
 }
 
-fn common(root: &Fields<'_>) -> Result<Common, PayloadError> {
-    let repository = root.child("repository")?;
-    let of_repository = |name: &str| match &repository {
-        Some(repository) => repository.name(name),
-        None => Ok(None),
-    };
+fn common(root: &Fields<'_>) -> Result<Common, String> {
     Ok(Common {
         action: root.name("action")?.unwrap_or_default(),
-        repository: of_repository("full_name")?,
-        default_branch: of_repository("default_branch")?,
+        repository: root.name_in("repository", "full_name")?,
+        default_branch: root.name_in("repository", "default_branch")?,
         sender: actor(root, "sender")?,
     })
 }
 
 /// An account; `None` if it was deleted.
-fn actor(of: &Fields<'_>, name: &str) -> Result<Option<Actor>, PayloadError> {
+fn actor(of: &Fields<'_>, name: &str) -> Result<Option<Actor>, String> {
     let Some(user) = of.child(name)? else {
         return Ok(None);
     };
@@ -308,7 +280,7 @@ fn actor(of: &Fields<'_>, name: &str) -> Result<Option<Actor>, PayloadError> {
     Ok(Some(Actor { login, is_bot }))
 }
 
-fn subject(root: &Fields<'_>, name: &str) -> Result<Subject, PayloadError> {
+fn subject(root: &Fields<'_>, name: &str) -> Result<Subject, String> {
     let item = root.need(root.child(name)?, name)?;
     let is_pull = name == "pull_request";
     let labels = item.list("labels")?;
@@ -330,13 +302,10 @@ fn subject(root: &Fields<'_>, name: &str) -> Result<Subject, PayloadError> {
     })
 }
 
-fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, PayloadError> {
-    let end = |name: &str| {
+fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, String> {
+    let end = |name: &str| -> Result<_, String> {
         let end = pull.need(pull.child(name)?, name)?;
-        let repository = match end.child("repo")? {
-            Some(repository) => repository.name("full_name")?,
-            None => None,
-        };
+        let repository = end.name_in("repo", "full_name")?;
         let reference = end.need(end.name("ref")?, "ref")?;
         Ok((reference, end.commit("sha")?, repository))
     };
@@ -352,7 +321,7 @@ fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, PayloadError> {
     })
 }
 
-fn comment(root: &Fields<'_>, on: &str) -> Result<CommentEvent, PayloadError> {
+fn comment(root: &Fields<'_>, on: &str) -> Result<CommentEvent, String> {
     let item = root.need(root.child("comment")?, "comment")?;
     let place = match on {
         "pull_request" => Some(DiffLines {
@@ -374,19 +343,15 @@ fn comment(root: &Fields<'_>, on: &str) -> Result<CommentEvent, PayloadError> {
     })
 }
 
-fn subject_event(root: &Fields<'_>, name: &str) -> Result<SubjectEvent, PayloadError> {
-    let label = match root.child("label")? {
-        Some(label) => label.name("name")?,
-        None => None,
-    };
+fn subject_event(root: &Fields<'_>, name: &str) -> Result<SubjectEvent, String> {
     Ok(SubjectEvent {
         common: common(root)?,
         subject: subject(root, name)?,
-        label,
+        label: root.name_in("label", "name")?,
     })
 }
 
-fn review(root: &Fields<'_>) -> Result<ReviewEvent, PayloadError> {
+fn review(root: &Fields<'_>) -> Result<ReviewEvent, String> {
     let item = root.need(root.child("review")?, "review")?;
     Ok(ReviewEvent {
         common: common(root)?,
@@ -400,51 +365,32 @@ fn review(root: &Fields<'_>) -> Result<ReviewEvent, PayloadError> {
     })
 }
 
-fn workflow_run(root: &Fields<'_>) -> Result<CheckedEvent, PayloadError> {
+fn workflow_run(root: &Fields<'_>) -> Result<CheckedEvent, String> {
     let run = root.need(root.child("workflow_run")?, "workflow_run")?;
-    let head_repository = match run.child("head_repository")? {
-        Some(repository) => repository.name("full_name")?,
-        None => None,
-    };
-    let path = match run.name("path")? {
-        Some(path) => Some(path),
-        None => match root.child("workflow")? {
-            Some(workflow) => workflow.name("path")?,
-            None => None,
-        },
-    };
-    checked(
-        root,
-        &run,
-        run.name("name")?.unwrap_or_default(),
-        path,
-        head_repository,
-    )
+    let path = run.name("path")?.or(root.name_in("workflow", "path")?);
+    let of_head = run.name_in("head_repository", "full_name")?;
+    checked(root, &run, run.name("name")?, path, of_head)
 }
 
-fn check_suite(root: &Fields<'_>) -> Result<CheckedEvent, PayloadError> {
+fn check_suite(root: &Fields<'_>) -> Result<CheckedEvent, String> {
     let suite = root.need(root.child("check_suite")?, "check_suite")?;
-    let name = match suite.child("app")? {
-        Some(app) => app.name("name")?.unwrap_or_default(),
-        None => String::new(),
-    };
-    checked(root, &suite, name, None, None)
+    checked(root, &suite, suite.name_in("app", "name")?, None, None)
 }
 
 fn checked(
     root: &Fields<'_>,
     item: &Fields<'_>,
-    name: String,
+    name: Option<String>,
     path: Option<String>,
     head_repository: Option<String>,
-) -> Result<CheckedEvent, PayloadError> {
+) -> Result<CheckedEvent, String> {
     let pulls = item.list("pull_requests")?;
     let pulls: Result<Vec<_>, _> = pulls.iter().map(|pull| pull.id("number")).collect();
     Ok(CheckedEvent {
         common: common(root)?,
         id: item.need(item.id("id")?, "id")?,
         attempt: item.id("run_attempt")?.unwrap_or(1),
-        name,
+        name: name.unwrap_or_default(),
         path,
         conclusion: item.name("conclusion")?,
         head_sha: item.commit("head_sha")?,
@@ -456,23 +402,20 @@ fn checked(
     })
 }
 
-fn dispatch(root: &Fields<'_>, inputs: &str) -> Result<DispatchEvent, PayloadError> {
+fn dispatch(root: &Fields<'_>, inputs: &str) -> Result<DispatchEvent, String> {
     let given = root.child(inputs)?;
     // Other senders use other payloads: a value that is not a text is not meant for Sprag.
     let input = |name: &str| given.as_ref().and_then(|given| given.input(name));
     Ok(DispatchEvent {
         common: common(root)?,
-        reference: match root.name("ref")? {
-            Some(reference) => Some(reference),
-            None => root.name("branch")?,
-        },
+        reference: root.name("ref")?.or(root.name("branch")?),
         plan: input("plan"),
         prompt: input("prompt"),
         queue: input("queue"),
     })
 }
 
-fn push(root: &Fields<'_>) -> Result<PushEvent, PayloadError> {
+fn push(root: &Fields<'_>) -> Result<PushEvent, String> {
     let message = match root.child("head_commit")? {
         Some(commit) => commit.text("message")?,
         None => String::new(),

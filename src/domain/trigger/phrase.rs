@@ -1,11 +1,10 @@
 //! Finds the trigger phrase in a comment. Only a phrase that people can see counts as a request.
 
 use super::{Request, approval, clean, head};
+use crate::pattern::Pattern;
 use crate::suggest::is_typing_error;
 use pulldown_cmark::{Event, Options, Parser, Tag};
-use regex::Regex;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// The maximum number of bytes of a comment that are read: GitHub allows 65,536 characters.
 pub const MAX_BODY_BYTES: usize = 4 * 65_536;
@@ -111,11 +110,7 @@ fn elements(
     closed: &mut Vec<Range<usize>>,
 ) {
     const VOID: [&str; 7] = ["br", "hr", "img", "input", "link", "meta", "wbr"];
-    let Some(tags) = TAGS.as_ref() else {
-        open.push((String::new(), range.start));
-        return;
-    };
-    for found in tags.captures_iter(body.get(range.clone()).unwrap_or_default()) {
+    for found in TAGS.captures_iter(body.get(range.clone()).unwrap_or_default()) {
         let (Some(whole), Some(name)) = (found.get(0), found.name("name")) else {
             continue;
         };
@@ -133,9 +128,8 @@ fn elements(
 }
 
 /// A tag, or a comment.
-static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?s)<!--.*?(?:-->|$)|</?(?<name>[A-Za-z][A-Za-z0-9-]*)[^<>]*>").ok()
-});
+static TAGS: Pattern =
+    Pattern::new(r"(?s)<!--.*?(?:-->|$)|</?(?<name>[A-Za-z][A-Za-z0-9-]*)[^<>]*>");
 
 /// Words of courtesy, which change nothing about a command.
 const COURTESY: &str =

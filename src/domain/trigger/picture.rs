@@ -1,9 +1,8 @@
 //! The pictures in the text of an issue: which addresses are fetched, and which bytes are a picture.
 
 use super::clean;
+use crate::pattern::Pattern;
 use pulldown_cmark::{Event, Options, Parser, Tag};
-use regex::Regex;
-use std::sync::LazyLock;
 
 /// The maximum number of pictures of an issue.
 pub const MAX_PICTURES: usize = 8;
@@ -30,7 +29,7 @@ pub fn addresses(body: &str) -> Vec<String> {
         match event {
             Event::Start(Tag::Image { dest_url, .. }) => add(&dest_url),
             Event::Html(html) | Event::InlineHtml(html) => {
-                let tags = IMAGE.iter().flat_map(|tag| tag.captures_iter(&html));
+                let tags = IMAGE.captures_iter(&html);
                 tags.filter_map(|tag| tag.name("address"))
                     .for_each(|address| add(address.as_str()));
             }
@@ -41,9 +40,8 @@ pub fn addresses(body: &str) -> Vec<String> {
 }
 
 /// The element with which GitHub's editor inserts a picture.
-static IMAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?i)<img\s(?:[^<>]*\s)?src\s*=\s*["']?(?<address>[^"'\s<>]+)"#).ok()
-});
+static IMAGE: Pattern =
+    Pattern::new(r#"(?i)<img\s(?:[^<>]*\s)?src\s*=\s*["']?(?<address>[^"'\s<>]+)"#);
 
 /// Whether an address is on a host of this GitHub server, over its scheme.
 pub fn is_on_github(address: &str, server_url: &str) -> bool {

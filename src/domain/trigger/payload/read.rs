@@ -1,7 +1,7 @@
 //! Reads the fields of an untrusted JSON object.
 
 use super::super::{head, refname};
-use super::{MAX_TEXT_BYTES, PayloadError};
+use super::MAX_TEXT_BYTES;
 use serde_json::Value;
 
 /// The maximum length of names, logins, refs and times, in bytes: git's longest ref is slightly below 4,096.
@@ -41,24 +41,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn invalid(&self, name: &str, expected: &'static str) -> PayloadError {
-        PayloadError::Invalid {
-            event: self.event.to_owned(),
-            field: self.at(name),
-            expected,
-        }
+    fn invalid(&self, name: &str, expected: &str) -> String {
+        let (event, field) = (self.event, self.at(name));
+        format!("the {event} event's {field} is not {expected}")
     }
 
     /// The value, or an error that it is missing.
-    pub fn need<T>(&self, value: Option<T>, name: &str) -> Result<T, PayloadError> {
-        value.ok_or_else(|| PayloadError::Missing {
-            event: self.event.to_owned(),
-            field: self.at(name),
-        })
+    pub fn need<T>(&self, value: Option<T>, name: &str) -> Result<T, String> {
+        value.ok_or_else(|| format!("the {} event has no {}", self.event, self.at(name)))
     }
 
     /// An object.
-    pub fn child(&self, name: &str) -> Result<Option<Self>, PayloadError> {
+    pub fn child(&self, name: &str) -> Result<Option<Self>, String> {
         match self.given(name) {
             None => Ok(None),
             Some(value) if value.is_object() => Ok(Some(Self {
@@ -71,7 +65,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The objects of a list; a missing list is empty.
-    pub fn list(&self, name: &str) -> Result<Vec<Self>, PayloadError> {
+    pub fn list(&self, name: &str) -> Result<Vec<Self>, String> {
         let Some(value) = self.given(name) else {
             return Ok(Vec::new());
         };
@@ -87,7 +81,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A short text that is used in full or not at all.
-    pub fn name(&self, name: &str) -> Result<Option<String>, PayloadError> {
+    pub fn name(&self, name: &str) -> Result<Option<String>, String> {
         let Some(value) = self.given(name) else {
             return Ok(None);
         };
@@ -98,8 +92,16 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A field of an object that may be missing.
+    pub fn name_in(&self, child: &str, name: &str) -> Result<Option<String>, String> {
+        match self.child(child)? {
+            Some(child) => child.name(name),
+            None => Ok(None),
+        }
+    }
+
     /// A text, cut to its maximum length; empty if it is missing.
-    pub fn text(&self, name: &str) -> Result<String, PayloadError> {
+    pub fn text(&self, name: &str) -> Result<String, String> {
         match self.given(name) {
             None => Ok(String::new()),
             Some(Value::String(text)) => Ok(head(text, MAX_TEXT_BYTES).to_owned()),
@@ -114,18 +116,17 @@ impl<'a> Fields<'a> {
     }
 
     /// A non-negative number.
-    pub fn id(&self, name: &str) -> Result<Option<u64>, PayloadError> {
-        match self.given(name) {
-            None => Ok(None),
-            Some(value) => match value.as_u64() {
-                Some(id) => Ok(Some(id)),
-                None => Err(self.invalid(name, "a whole number")),
-            },
-        }
+    pub fn id(&self, name: &str) -> Result<Option<u64>, String> {
+        let Some(value) = self.given(name) else {
+            return Ok(None);
+        };
+        let id = value.as_u64();
+        id.map(Some)
+            .ok_or_else(|| self.invalid(name, "a whole number"))
     }
 
     /// A commit id.
-    pub fn commit(&self, name: &str) -> Result<String, PayloadError> {
+    pub fn commit(&self, name: &str) -> Result<String, String> {
         let id = self.need(self.name(name)?, name)?;
         if refname::is_commit_id(&id) {
             Ok(id)
