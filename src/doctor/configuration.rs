@@ -2,8 +2,9 @@
 
 use crate::cli::DoctorArgs;
 use crate::context::Context;
-use crate::doctor::finding::{Finding, some_of};
+use crate::doctor::finding::Finding;
 use crate::domain::settings::{IfUnverified, Settings};
+use crate::domain::text::some_of;
 use crate::error::{Error, Result};
 use crate::git::path_within;
 use crate::run::begin::prepare::{config_file, config_path, directory};

@@ -111,12 +111,3 @@ pub(super) fn judged<T, E: Display>(
 pub fn could_work(findings: &[Finding]) -> bool {
     findings.iter().all(|finding| finding.state != State::Fail)
 }
-
-/// At most `most` names, and the number of the others.
-pub(super) fn some_of(names: &[String], most: usize) -> String {
-    let shown: Vec<&str> = names.iter().take(most).map(String::as_str).collect();
-    match names.len().saturating_sub(most) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}

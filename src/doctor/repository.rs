@@ -2,9 +2,9 @@
 
 use crate::context::Context;
 use crate::doctor::configuration::Configured;
-use crate::doctor::finding::{Finding, judged, some_of};
+use crate::doctor::finding::{Finding, judged};
 use crate::domain::outcome::short;
-use crate::domain::text::count;
+use crate::domain::text::{count, some_of};
 use crate::error::{Error, Result};
 use crate::git::{
     self, Checkout, GitVersion, Identity, Nested, PersistedCredential, Real, UncommittedChanges,

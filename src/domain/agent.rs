@@ -1,5 +1,6 @@
 //! What an agent did in one turn, in a vocabulary that all agents share.
 
+use crate::text::some_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -244,14 +245,8 @@ pub fn progress(todo: &[TodoItem]) -> Option<String> {
         1 => format!("{done} of 1 item done"),
         all => format!("{done} of {all} items done"),
     };
-    Some(match left.get(..NAMED.min(left.len())) {
-        None | Some([]) => said,
-        Some(named) => {
-            let more = match left.len() - named.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("{said}; left: {}{more}", named.join(", "))
-        }
+    Some(match left.as_slice() {
+        [] => said,
+        left => format!("{said}; left: {}", some_of(left, NAMED)),
     })
 }

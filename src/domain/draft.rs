@@ -3,7 +3,6 @@
 use crate::plan::{self, Plan, TaskStatus};
 use crate::settings::{self, Settings};
 use crate::text::{self, one_line};
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 /// The maximum number of attempts by the agent.
 pub const MAX_DRAFTS: u32 = 3;
@@ -113,26 +112,13 @@ pub fn of_message(name: &str, message: &str) -> Result<Draft, String> {
 
 /// The last fenced block that looks like a plan, otherwise the message from the plan's first key on.
 fn yaml_of(message: &str) -> String {
-    let mut blocks: Vec<String> = Vec::new();
-    let mut open: Option<String> = None;
-    for event in Parser::new(message) {
-        match event {
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) => open = Some(String::new()),
-            Event::End(TagEnd::CodeBlock) => blocks.extend(open.take()),
-            Event::Text(text) => {
-                if let Some(block) = &mut open {
-                    block.push_str(&text);
-                }
-            }
-            _ => {}
-        }
-    }
+    let mut blocks = text::fenced_blocks(message);
     let has_tasks = |text: &str| text.lines().any(|line| line.starts_with("tasks:"));
     // A block scalar may contain fences of its own; then the plan is the message around them.
     let is_raw = message.lines().next().is_some_and(is_key);
-    let found = blocks.iter().rposition(|block| has_tasks(block));
+    let found = blocks.iter().rposition(|(_, code)| has_tasks(code));
     match found {
-        Some(place) if !is_raw => blocks.swap_remove(place),
+        Some(place) if !is_raw => blocks.swap_remove(place).1,
         _ => {
             let lines: Vec<&str> = message.lines().skip_while(|line| !is_key(line)).collect();
             if lines.is_empty() {

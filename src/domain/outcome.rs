@@ -7,7 +7,7 @@ pub use words::{Conclusion, HeldBack, Reason, RunStatus, TaskEnd};
 
 use super::settings::OnFinding;
 use super::snapshot::RevId;
-use super::text::{count, one_line};
+use super::text::{count, one_line, some_of};
 use crate::checks::tests_changed::is_test;
 use serde::{Deserialize, Serialize};
 
@@ -208,153 +208,88 @@ pub enum Outcome {
 impl Outcome {
     /// The task's status at the end of the run.
     pub fn task_end(&self) -> TaskEnd {
-        match self {
-            Self::Verified { .. }
-            | Self::Unverified { accepted: true, .. }
-            | Self::KnownFailures { .. }
-            | Self::ChangedExpectations { accepted: true, .. }
-            | Self::AlreadySatisfied { .. }
-            | Self::Drafted { .. }
-            | Self::Answered
-            | Self::Acceptable => TaskEnd::Done,
-            Self::Unverified {
-                accepted: false, ..
-            }
-            | Self::NoProgress { .. }
-            | Self::PlanningOnly
-            | Self::VerificationFailed
-            | Self::NoValidDraft { .. }
-            | Self::UnprovenTests { .. }
-            | Self::RepeatingFailure { .. }
-            | Self::CheckCannotStart { .. }
-            | Self::CheckRefused { .. }
-            | Self::AgentUnavailable { .. }
-            | Self::AgentCrashed { .. }
-            | Self::TurnTimeout
-            | Self::ReviewFindings { .. }
-            | Self::TddViolation { .. }
-            | Self::OutputMismatch { .. }
-            | Self::CommitRejected { .. } => TaskEnd::Failed,
-            Self::FailedReport { .. }
-            | Self::NeedsPermission { .. }
-            | Self::NeedsAnswer
-            | Self::PolicyViolation { .. }
-            | Self::UnstableChecks { .. }
-            | Self::ChangedExpectations {
-                accepted: false, ..
-            } => TaskEnd::Blocked,
-            Self::Budget { .. } | Self::Deadline | Self::Cancelled { .. } => TaskEnd::Pending,
-            Self::DependencyFailed { .. } => TaskEnd::Skipped,
-            Self::WithoutAgent { end, .. } => *end,
+        use RunStatus as S;
+        match (self, self.run_status(OnFinding::Fail)) {
+            (Self::WithoutAgent { end, .. }, _) => *end,
+            (Self::DependencyFailed { .. }, _) => TaskEnd::Skipped,
+            (Self::NeedsPermission { .. }, _) | (_, S::Blocked) => TaskEnd::Blocked,
+            (_, S::Success | S::Answered | S::Unverified | S::NoWork) => TaskEnd::Done,
+            (_, S::Failed | S::Partial | S::Invalid | S::Environment) => TaskEnd::Failed,
+            (_, S::Budget | S::Deadline | S::Cancelled) => TaskEnd::Pending,
         }
     }
 
     /// The reason code.
     pub fn reason(&self) -> Reason {
-        match self {
-            Self::Verified { .. } | Self::Drafted { .. } => Reason::Verified,
-            Self::Unverified { .. } | Self::KnownFailures { .. } => Reason::Unverified,
-            Self::ChangedExpectations { .. } => Reason::ChangedExpectations,
-            Self::UnstableChecks { .. } => Reason::UnstableChecks,
-            Self::CheckCannotStart { .. } | Self::CheckRefused { .. } => Reason::Environment,
-            Self::AlreadySatisfied { .. } => Reason::AlreadySatisfied,
-            Self::NoProgress { .. } => Reason::NoProgress,
-            Self::PlanningOnly => Reason::PlanningOnly,
-            Self::Answered => Reason::Answered,
-            Self::NeedsAnswer => Reason::NeedsAnswer,
-            Self::VerificationFailed | Self::NoValidDraft { .. } | Self::UnprovenTests { .. } => {
-                Reason::VerificationFailed
-            }
-            Self::RepeatingFailure { .. } => Reason::RepeatingFailure,
-            Self::FailedReport { .. } => Reason::FailedReport,
-            Self::ReviewFindings { .. } => Reason::ReviewFindings,
-            Self::Acceptable => Reason::Acceptable,
-            Self::TddViolation { .. } => Reason::TddViolation,
-            Self::OutputMismatch { .. } => Reason::OutputMismatch,
-            Self::NeedsPermission { .. } => Reason::NeedsPermission,
-            Self::PolicyViolation { .. } => Reason::PolicyViolation,
-            Self::AgentUnavailable { .. } => Reason::AgentUnavailable,
-            Self::AgentCrashed { .. } => Reason::AgentCrashed,
-            Self::TurnTimeout => Reason::TurnTimeout,
-            Self::CommitRejected { .. } => Reason::CommitRejected,
-            Self::Budget { .. } => Reason::Budget,
-            Self::Deadline => Reason::Deadline,
-            Self::Cancelled { .. } => Reason::Cancelled,
-            Self::DependencyFailed { .. } => Reason::DependencyFailed,
-            Self::WithoutAgent { reason, .. } => *reason,
-        }
+        self.end().0
     }
 
     /// The status of a run that consists of this outcome alone.
     pub fn run_status(&self, no_changes: OnFinding) -> RunStatus {
+        let is_untouched = match self {
+            Self::NoProgress { untouched, .. } => *untouched,
+            Self::PlanningOnly => true,
+            _ => false,
+        };
+        if is_untouched && no_changes != OnFinding::Fail {
+            RunStatus::NoWork
+        } else {
+            self.end().1
+        }
+    }
+
+    /// The reason, and the status of a run of this task alone in which a task without changes fails.
+    #[rustfmt::skip]
+    fn end(&self) -> (Reason, RunStatus) {
+        use RunStatus as S;
         match self {
-            Self::Verified { .. }
-            | Self::AlreadySatisfied { verified: true }
-            | Self::Drafted { .. }
-            | Self::Acceptable => RunStatus::Success,
-            Self::Answered => RunStatus::Answered,
-            Self::Unverified { accepted: true, .. }
-            | Self::KnownFailures { .. }
-            | Self::ChangedExpectations { accepted: true, .. }
-            | Self::NeedsPermission { .. }
-            | Self::AlreadySatisfied { verified: false } => RunStatus::Unverified,
-            Self::NoProgress {
-                untouched: true, ..
-            }
-            | Self::PlanningOnly
-                if no_changes != OnFinding::Fail =>
-            {
-                RunStatus::NoWork
-            }
-            Self::Unverified {
-                accepted: false, ..
-            }
-            | Self::NoProgress { .. }
-            | Self::PlanningOnly
-            | Self::VerificationFailed
-            | Self::NoValidDraft { .. }
-            | Self::UnprovenTests { .. }
-            | Self::RepeatingFailure { .. }
-            | Self::AgentCrashed { .. }
-            | Self::TurnTimeout
-            | Self::ReviewFindings { .. }
-            | Self::TddViolation { .. }
-            | Self::OutputMismatch { .. }
-            | Self::CommitRejected { .. }
-            | Self::DependencyFailed { .. } => RunStatus::Failed,
-            Self::FailedReport { .. }
-            | Self::NeedsAnswer
-            | Self::PolicyViolation { .. }
-            | Self::UnstableChecks { .. }
-            | Self::ChangedExpectations {
-                accepted: false, ..
-            } => RunStatus::Blocked,
-            Self::AgentUnavailable { .. }
-            | Self::CheckCannotStart { .. }
-            | Self::CheckRefused { .. } => RunStatus::Environment,
-            Self::Budget { .. } => RunStatus::Budget,
-            Self::Deadline => RunStatus::Deadline,
-            Self::Cancelled { .. } => RunStatus::Cancelled,
-            Self::WithoutAgent { end, reason, .. } => without_agent(*end, *reason),
+            Self::Verified { .. } | Self::Drafted { .. } => (Reason::Verified, S::Success),
+            Self::Unverified { accepted: true, .. } | Self::KnownFailures { .. } => (Reason::Unverified, S::Unverified),
+            Self::Unverified { accepted: false, .. } => (Reason::Unverified, S::Failed),
+            Self::ChangedExpectations { accepted: true, .. } => (Reason::ChangedExpectations, S::Unverified),
+            Self::ChangedExpectations { accepted: false, .. } => (Reason::ChangedExpectations, S::Blocked),
+            Self::UnstableChecks { .. } => (Reason::UnstableChecks, S::Blocked),
+            Self::CheckCannotStart { .. } | Self::CheckRefused { .. } => (Reason::Environment, S::Environment),
+            Self::AlreadySatisfied { verified: true } => (Reason::AlreadySatisfied, S::Success),
+            Self::AlreadySatisfied { verified: false } => (Reason::AlreadySatisfied, S::Unverified),
+            Self::NoProgress { .. } => (Reason::NoProgress, S::Failed),
+            Self::PlanningOnly => (Reason::PlanningOnly, S::Failed),
+            Self::Answered => (Reason::Answered, S::Answered),
+            Self::NeedsAnswer => (Reason::NeedsAnswer, S::Blocked),
+            Self::VerificationFailed | Self::NoValidDraft { .. } | Self::UnprovenTests { .. } => (Reason::VerificationFailed, S::Failed),
+            Self::RepeatingFailure { .. } => (Reason::RepeatingFailure, S::Failed),
+            Self::FailedReport { .. } => (Reason::FailedReport, S::Blocked),
+            Self::ReviewFindings { .. } => (Reason::ReviewFindings, S::Failed),
+            Self::Acceptable => (Reason::Acceptable, S::Success),
+            Self::TddViolation { .. } => (Reason::TddViolation, S::Failed),
+            Self::OutputMismatch { .. } => (Reason::OutputMismatch, S::Failed),
+            Self::NeedsPermission { .. } => (Reason::NeedsPermission, S::Unverified),
+            Self::PolicyViolation { .. } => (Reason::PolicyViolation, S::Blocked),
+            Self::AgentUnavailable { .. } => (Reason::AgentUnavailable, S::Environment),
+            Self::AgentCrashed { .. } => (Reason::AgentCrashed, S::Failed),
+            Self::TurnTimeout => (Reason::TurnTimeout, S::Failed),
+            Self::CommitRejected { .. } => (Reason::CommitRejected, S::Failed),
+            Self::Budget { .. } => (Reason::Budget, S::Budget),
+            Self::Deadline => (Reason::Deadline, S::Deadline),
+            Self::Cancelled { .. } => (Reason::Cancelled, S::Cancelled),
+            Self::DependencyFailed { .. } => (Reason::DependencyFailed, S::Failed),
+            Self::WithoutAgent { end, reason, .. } => (*reason, without_agent(*end, *reason)),
         }
     }
 
     /// Whether the checks or the reviewer confirm that the task is done.
     pub fn is_verified(&self) -> bool {
-        self.run_status(OnFinding::Fail) == RunStatus::Success
+        self.end().1 == RunStatus::Success
     }
 
     /// Whether the run stops after this task even with `keep_going`.
     pub fn ends_run(&self) -> bool {
-        matches!(
-            self,
-            Self::AgentUnavailable { .. }
-                | Self::CheckCannotStart { .. }
-                | Self::CheckRefused { .. }
-                | Self::Budget { .. }
-                | Self::Deadline
-                | Self::Cancelled { .. }
-        )
+        use RunStatus as S;
+        let ends = matches!(
+            self.end().1,
+            S::Environment | S::Budget | S::Deadline | S::Cancelled
+        );
+        ends && !matches!(self, Self::WithoutAgent { .. })
     }
 
     /// Sprag's commit for the task.
@@ -578,11 +513,7 @@ const MESSAGE_CHARS: usize = 1_000;
 
 /// The first of these names, and how many more there are.
 pub(crate) fn listed(names: &[String]) -> String {
-    let shown = names.get(..LISTED).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(LISTED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
+    some_of(names, LISTED)
 }
 
 fn in_branch(commit: Option<&RevId>) -> String {

@@ -1,8 +1,7 @@
 //! The JSON value that the last task of a run must return, and the JSON Schema that it must fit.
 
-use crate::text::one_line;
+use crate::text::{fenced_blocks, one_line};
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::error::Error;
@@ -218,26 +217,11 @@ fn is_strict(schema: &Value) -> bool {
         && properties.is_none_or(|all| all.values().all(is_strict))
 }
 
-/// The text of the last fenced block whose language is `json`.
+/// The last block that is marked as JSON.
 fn last_json_block(message: &str) -> Option<String> {
-    let mut last = None;
-    let mut open: Option<String> = None;
-    for event in Parser::new(message) {
-        match event {
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
-                let language = info.split([' ', ',', '\t']).next().unwrap_or_default();
-                open = language.eq_ignore_ascii_case("json").then(String::new);
-            }
-            Event::Text(text) => {
-                if let Some(open) = &mut open {
-                    open.push_str(&text);
-                }
-            }
-            Event::End(TagEnd::CodeBlock) => last = open.take().or(last),
-            _ => {}
-        }
-    }
-    last
+    let blocks = fenced_blocks(message).into_iter();
+    let json = blocks.filter(|(language, _)| language == "json").last();
+    json.map(|(_, code)| code)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::checks;
 use super::checks::verdict::{HISTORY_ERRORS, MAX_ERROR, MAX_EXCERPT};
 use super::history::{AttemptOutcome, HistoryEntry};
 use super::review::Finding;
-use super::text::{self, fenced, one_line};
+use super::text::{self, fenced, one_line, some_of};
 
 /// The number of attempts that a retry prompt describes.
 const HISTORY_ATTEMPTS: usize = 3;
@@ -500,16 +500,12 @@ fn changed(entry: &HistoryEntry) -> String {
     if entry.changes.is_empty() {
         return "no files".to_owned();
     }
-    let shown: Vec<String> = entry
+    let paths: Vec<String> = entry
         .changes
         .iter()
-        .take(HISTORY_FILES)
         .map(|path| one_line(path, MAX_PATH))
         .collect();
-    match entry.changes.len().saturating_sub(HISTORY_FILES) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
+    some_of(&paths, HISTORY_FILES)
 }
 
 fn steps(retry: &Retry<'_>) -> String {

@@ -1,5 +1,6 @@
 //! How far the child processes of a run are confined, according to the settings and in reports.
 
+use crate::text::some_of;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -122,22 +123,13 @@ const DENIED_IN_A_LINE: usize = 20;
 
 /// The requested hosts that are not allowed, in one line.
 pub fn denied_words(denied: &[DeniedHost]) -> String {
-    let hosts = denied
-        .iter()
-        .take(DENIED_IN_A_LINE)
-        .map(|one| match one.times {
-            1 => one.host.clone(),
-            times => format!("{} ({times} times)", one.host),
-        });
-    let hosts: Vec<String> = hosts.collect();
-    let more = match denied.len().saturating_sub(DENIED_IN_A_LINE) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
+    let host = |one: &DeniedHost| match one.times {
+        1 => one.host.clone(),
+        times => format!("{} ({times} times)", one.host),
     };
-    format!(
-        "`network` does not allow these requested hosts: {}{more}",
-        hosts.join(", ")
-    )
+    let hosts: Vec<String> = denied.iter().map(host).collect();
+    let hosts = some_of(&hosts, DENIED_IN_A_LINE);
+    format!("`network` does not allow these requested hosts: {hosts}")
 }
 
 /// What prevents child processes from reaching hosts that are not allowed.

@@ -1,5 +1,6 @@
 //! Functions for text from other programs.
 
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use std::borrow::Cow;
 
 /// Whether a list of words with space between them has this one.
@@ -113,6 +114,27 @@ pub fn fenced(text: &str) -> String {
     format!("{fence}\n{body}\n{fence}")
 }
 
+/// The fenced blocks of code in a Markdown text: the first word behind each fence, in lower case, and the code.
+pub fn fenced_blocks(markdown: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for event in Parser::new(markdown) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+                let language = info.split([' ', ',', '\t']).next().unwrap_or_default();
+                open = Some((language.to_ascii_lowercase(), String::new()));
+            }
+            Event::Text(text) => {
+                if let Some((_, code)) = &mut open {
+                    code.push_str(&text);
+                }
+            }
+            Event::End(TagEnd::CodeBlock) => blocks.extend(open.take()),
+            _ => {}
+        }
+    }
+    blocks
+}
 /// A fence of backticks that no line of this text can close.
 pub fn fence_around(text: &str) -> String {
     "`".repeat(longest_run(text, '`').max(2).saturating_add(1))
@@ -144,6 +166,15 @@ pub fn count(n: u64, one: &str) -> String {
             Some(stem) => format!("{n} {stem}ries"),
             None => format!("{n} {one}s"),
         },
+    }
+}
+
+/// The first names of a list, and the number of the others.
+pub fn some_of<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
     }
 }
 

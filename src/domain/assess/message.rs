@@ -75,7 +75,7 @@ pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
         return reading;
     }
     if let Some(error) = library_error(text) {
-        return Reading::of(MessageClass::Error, &[failed::first_line(error)]);
+        return Reading::of(MessageClass::Error, &[crate::text::first_line(error)]);
     }
     let marked = Marked::new(normalise(text));
     let (class, deciding) = marked.decide();
@@ -116,7 +116,7 @@ pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
 /// Reads the two forms that the prompt defines. They count whatever text follows them.
 fn read_forms(text: &str) -> Option<Reading> {
     let (inside, _) = failed::unfenced(text);
-    let line = failed::first_line(inside);
+    let line = crate::text::first_line(inside);
     if let Some(report) = FailedReport::read(text) {
         return Some(Reading {
             failed: Some(report),

@@ -3,7 +3,7 @@
 use super::{ProofResult, TaskState, names};
 use crate::checks::judges::is_product_source;
 use crate::outcome::Outcome;
-use crate::text::count;
+use crate::text::{count, some_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -53,17 +53,7 @@ impl EvidenceLine {
 
     /// The fact in one sentence without a final period.
     pub fn says(&self) -> String {
-        let more = self.names.len().saturating_sub(MAX_NAMES);
-        let shown: Vec<&str> = self
-            .names
-            .iter()
-            .take(MAX_NAMES)
-            .map(String::as_str)
-            .collect();
-        let mut names = shown.join(", ");
-        if more > 0 {
-            names.push_str(&format!(" and {more} more"));
-        }
+        let names = some_of(&self.names, MAX_NAMES);
         match self.kind {
             EvidenceKind::RedToGreen => {
                 let tests = self.names.iter().all(|name| !name.starts_with("check "));

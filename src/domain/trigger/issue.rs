@@ -3,7 +3,7 @@
 use super::clean;
 use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskKind, TaskStatus};
 use crate::settings::{NAMES, Settings};
-use crate::text;
+use crate::text::{self, has_word};
 use crate::yaml;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::collections::HashMap;
@@ -51,7 +51,9 @@ pub fn plan(title: &str, body: &str, is_own: impl Fn(&str) -> bool) -> IssuePlan
     if let Some(front) = front {
         notes.push(dropped("front matter", &configuration_keys(front)));
     }
-    for block in fenced_blocks(body) {
+    let configures = |language: &str| has_word("yaml yml json sprag", language);
+    let blocks = text::fenced_blocks(body).into_iter();
+    for (_, block) in blocks.filter(|(language, _)| configures(language)) {
         let keys = configuration_keys(&block);
         if !keys.is_empty() {
             notes.push(dropped("code block", &keys));
@@ -380,27 +382,6 @@ fn configuration_keys(text: &str) -> Vec<String> {
     let is_key = |key: &str| NAMES.iter().any(|(name, _)| *name == key) || key == "setup";
     let keys = root.entries().iter().map(|entry| entry.key.clone());
     keys.filter(|key| is_key(key)).collect()
-}
-
-fn fenced_blocks(body: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    let mut open: Option<String> = None;
-    for event in Parser::new_ext(body, Options::empty()) {
-        match event {
-            Event::Start(Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Fenced(info))) => {
-                let language = info.split([' ', ',']).next().unwrap_or_default();
-                open = matches!(language, "yaml" | "yml" | "json" | "sprag").then(String::new);
-            }
-            Event::End(TagEnd::CodeBlock) => blocks.extend(open.take()),
-            Event::Text(text) => {
-                if let Some(block) = &mut open {
-                    block.push_str(&text);
-                }
-            }
-            _ => {}
-        }
-    }
-    blocks
 }
 
 fn has_checkbox(body: &str) -> bool {

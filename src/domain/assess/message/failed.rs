@@ -1,6 +1,7 @@
 //! The `FAILED:` protocol: an agent that cannot do a task says so in its first line.
 
 use crate::pattern::Pattern;
+use crate::text::first_line;
 use serde::{Deserialize, Serialize};
 
 /// An agent's `FAILED: …` report.
@@ -119,14 +120,6 @@ pub(super) fn form<'a>(line: &'a str, word: &str) -> Option<&'a str> {
             .trim();
     }
     Some(text)
-}
-
-/// The first line of `text` that is not blank, trimmed.
-pub(super) fn first_line(text: &str) -> &str {
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
 }
 
 /// The section that a heading starts, and the text after its colon.
