@@ -4,9 +4,6 @@ use crate::checks::judges::is_product_source;
 use crate::checks::tests_changed::is_test;
 use crate::pattern::{Pattern, group};
 use crate::text::{cap_chars, plain};
-use regex::Regex;
-use std::borrow::Cow;
-use std::sync::LazyLock;
 
 /// A commit message from the agent's final message, without anything that an agent may not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,23 +72,15 @@ pub fn without_references(text: &str) -> String {
 }
 
 fn references_once(text: &str) -> String {
-    let (Some(closing), Some(foreign), Some(own), Some(mention)) = (
-        CLOSING.as_ref(),
-        FOREIGN_ISSUE.as_ref(),
-        OWN_ISSUE.as_ref(),
-        MENTION.as_ref(),
-    ) else {
-        return text.replace(['#', '@'], " ");
-    };
-    let text = foreign.replace_all(
+    let text = FOREIGN_ISSUE.replace_all(
         text,
         "${before}issue ${number}${url_number} of ${repository}${url_repository}",
     );
-    let text = closing.replace_all(&text, |found: &regex::Captures<'_>| {
+    let text = CLOSING.replace_all(&text, |found: &regex::Captures<'_>| {
         let found = found.get(0).map_or("", |found| found.as_str());
-        own.replace_all(found, "issue ${number}").into_owned()
+        OWN_ISSUE.replace_all(found, "issue ${number}").into_owned()
     });
-    mention.replace_all(&text, "$before$name").into_owned()
+    MENTION.replace_all(&text, "$before$name").into_owned()
 }
 
 /// Whether an ASCII text may contain a reference or a mention. Most titles contain none, and compiling the patterns
@@ -232,7 +221,7 @@ fn is_own(line: &str) -> bool {
 fn harmless(title: &str) -> String {
     let once = |title: &str| {
         let plain = without_controls(&fold(title));
-        without_references(&fold(&without_skips(&plain)))
+        without_references(&fold(&SKIP.replace_all(&plain, "")))
     };
     repeated(title, once)
 }
@@ -379,7 +368,7 @@ fn cleaned_once(text: &str) -> Option<String> {
         .map(without_controls)
         .collect::<Vec<_>>()
         .join("\n");
-    let text = without_skips(&text);
+    let text = SKIP.replace_all(&text, "");
     let mut kept: Vec<&str> = Vec::new();
     let mut dropping = false;
     for line in text.lines().map(str::trim_end) {
@@ -430,11 +419,8 @@ fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
         let Some(last) = kept.get(start..).filter(|last| !last.is_empty()) else {
             return kept;
         };
-        let is_part =
-            |line: &&str| line.starts_with([' ', '\t']) || matches_any(&TRAILER_LIKE, line);
-        let begins = last
-            .first()
-            .is_some_and(|line| matches_any(&TRAILER_LIKE, line));
+        let is_part = |line: &&str| line.starts_with([' ', '\t']) || TRAILER_LIKE.is_match(line);
+        let begins = last.first().is_some_and(|line| TRAILER_LIKE.is_match(line));
         if !begins || !last.iter().all(is_part) {
             return kept;
         }
@@ -473,29 +459,16 @@ fn is_reordering(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Removes the forms by which a commit makes GitHub skip workflows.
-fn without_skips(text: &str) -> Cow<'_, str> {
-    match SKIP.as_ref() {
-        Some(skip) => skip.replace_all(text, ""),
-        None => Cow::Borrowed(text),
-    }
-}
-
-fn matches_any(pattern: &LazyLock<Option<Regex>>, line: &str) -> bool {
-    pattern.as_ref().is_some_and(|regex| regex.is_match(line))
-}
-
 /// Whether the last paragraph already consists of trailers, so that further trailers belong to it.
 fn ends_in_trailers(body: &str) -> bool {
     let last = body.rsplit("\n\n").next().unwrap_or_default();
-    !last.trim().is_empty() && last.lines().all(|line| matches_any(&TRAILER, line))
+    !last.trim().is_empty() && last.lines().all(|line| TRAILER.is_match(line))
 }
 
 /// Whether a line, anywhere, is a trailer that an agent may not set. A single word before a colon is too
 /// often prose, so it counts only in the last paragraph.
 fn is_foreign_trailer(line: &str) -> bool {
-    matches_any(&FOREIGN_TRAILER, line)
-        || (matches_any(&COMPOUND_TRAILER, line) && !is_allowed_trailer(line))
+    FOREIGN_TRAILER.is_match(line) || (COMPOUND_TRAILER.is_match(line) && !is_allowed_trailer(line))
 }
 
 /// One line: every line break, with the whitespace around it, becomes one space.
@@ -507,43 +480,29 @@ fn fold(text: &str) -> String {
     lines.collect::<Vec<_>>().join(" ")
 }
 
-static SKIP: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?i) ?\[\s*(?:(?:skip|no)[\s_-]+ci|ci[\s_-]+skip|skip[\s_-]+actions|actions[\s_-]+skip)\s*\]").ok()
-});
+static SKIP: Pattern = Pattern::new(
+    r"(?i) ?\[\s*(?:(?:skip|no)[\s_-]+ci|ci[\s_-]+skip|skip[\s_-]+actions|actions[\s_-]+skip)\s*\]",
+);
 /// All letters outside of ASCII count as parts of a key, without folding their case: both are quick to compile.
-static FOREIGN_TRAILER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)^\s*(?:sprag-(?-i:[0-9A-Za-z_\x{80}-\x{10FFFF}-]*)|co-authored-by|signed-off-by|reviewed-by|acked-by|skip-checks)\s*:",
-    )
-    .ok()
-});
+static FOREIGN_TRAILER: Pattern = Pattern::new(
+    r"(?i)^\s*(?:sprag-(?-i:[0-9A-Za-z_\x{80}-\x{10FFFF}-]*)|co-authored-by|signed-off-by|reviewed-by|acked-by|skip-checks)\s*:",
+);
 /// A key of several words before a colon, the usual form of trailers about authorship.
-static COMPOUND_TRAILER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\s*:").ok());
+static COMPOUND_TRAILER: Pattern = Pattern::new(r"^[A-Za-z0-9]+(?:-[A-Za-z0-9]+)+\s*:");
 /// A line that git takes for a trailer if every line of the last paragraph is one.
-static TRAILER_LIKE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^(?:[A-Za-z0-9-]+\s*:|\(cherry picked from commit )").ok());
+static TRAILER_LIKE: Pattern = Pattern::new(r"^(?:[A-Za-z0-9-]+\s*:|\(cherry picked from commit )");
 /// A keyword that closes an issue, with the references after it. It allows more text between them than GitHub
 /// does. Names of owners and repositories are ASCII, and so are the classes here: Unicode's `\w` takes
 /// milliseconds to compile.
-static CLOSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[0-9A-Za-z_.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",
-    )
-    .ok()
-});
-static OWN_ISSUE: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?i)(?:\bGH-|[0-9A-Za-z_.-]*#)(?<number>[0-9]+)").ok());
-static FOREIGN_ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)(?<before>^|[^0-9A-Za-z_./-])(?:(?:https?://[^\s/]+|[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)+(?::[0-9]+)?)/(?<url_repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)#(?<number>[0-9]+)\b)",
-    )
-    .ok()
-});
-static MENTION: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"(?<before>^|[^A-Za-z0-9_])@+(?<name>[A-Za-z0-9])").ok());
-static TRAILER: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"^[A-Za-z0-9][A-Za-z0-9-]*: \S").ok());
+static CLOSING: Pattern = Pattern::new(
+    r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b[^A-Za-z0-9#]{0,12}(?:GH-|[0-9A-Za-z_.-]*#)[0-9]+(?:(?:\s*(?:,|&|and)\s*)+(?:GH-|#)[0-9]+)*",
+);
+static OWN_ISSUE: Pattern = Pattern::new(r"(?i)(?:\bGH-|[0-9A-Za-z_.-]*#)(?<number>[0-9]+)");
+static FOREIGN_ISSUE: Pattern = Pattern::new(
+    r"(?i)(?<before>^|[^0-9A-Za-z_./-])(?:(?:https?://[^\s/]+|[0-9A-Za-z_-]+(?:\.[0-9A-Za-z_-]+)+(?::[0-9]+)?)/(?<url_repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)/(?:issues|pull|discussions)/(?<url_number>[0-9]+)|(?<repository>[0-9A-Za-z_.-]+/[0-9A-Za-z_.-]+)#(?<number>[0-9]+)\b)",
+);
+static MENTION: Pattern = Pattern::new(r"(?<before>^|[^A-Za-z0-9_])@+(?<name>[A-Za-z0-9])");
+static TRAILER: Pattern = Pattern::new(r"^[A-Za-z0-9][A-Za-z0-9-]*: \S");
 
 #[cfg(test)]
 mod tests;
