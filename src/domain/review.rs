@@ -39,23 +39,6 @@ impl ReviewVerdict {
     }
 }
 
-/// A remark about lines of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Remark {
-    /// The file, relative to the work tree if it lies there.
-    pub path: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The last line, if it is a different one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_line: Option<u32>,
-    /// The problem, in one line.
-    pub text: String,
-    /// The replacement text for these lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suggestion: Option<String>,
-}
-
 /// The content of a reviewer's final message.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Review {
@@ -64,8 +47,8 @@ pub struct Review {
     /// Whether the message has no verdict. It may be incomplete then, so it resolves no review thread.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
-    /// The findings.
-    pub remarks: Vec<Remark>,
+    /// Its findings, of no round yet.
+    pub remarks: Vec<Finding>,
     /// The message, cut to its maximum length.
     pub text: String,
 }
@@ -142,8 +125,8 @@ fn verdict(line: &str) -> Option<ReviewVerdict> {
 }
 
 /// The findings, each with the suggested change that follows it.
-fn remarks(message: &str, root: &str) -> Vec<Remark> {
-    let mut remarks: Vec<Remark> = Vec::new();
+fn remarks(message: &str, root: &str) -> Vec<Finding> {
+    let mut remarks: Vec<Finding> = Vec::new();
     let mut lines = message.lines();
     let mut follows_a_finding = false;
     while let Some(line) = lines.next() {
@@ -192,10 +175,10 @@ fn suggestion<'a>(
 }
 
 /// A reviewer may list its findings again at the end.
-fn without_doubles(remarks: Vec<Remark>) -> Vec<Remark> {
-    let mut single: Vec<Remark> = Vec::new();
+fn without_doubles(remarks: Vec<Finding>) -> Vec<Finding> {
+    let mut single: Vec<Finding> = Vec::new();
     for remark in remarks {
-        let is_same = |it: &&mut Remark| {
+        let is_same = |it: &&mut Finding| {
             (&it.path, it.line, it.end_line, &it.text)
                 == (&remark.path, remark.line, remark.end_line, &remark.text)
         };
@@ -207,7 +190,7 @@ fn without_doubles(remarks: Vec<Remark>) -> Vec<Remark> {
     single
 }
 
-fn remark(line: &str, root: &str) -> Option<Remark> {
+fn remark(line: &str, root: &str) -> Option<Finding> {
     let plain = line.replace("**", "");
     let found = REMARK.captures(plain.trim())?;
     let path = group(&found, 1).trim();
@@ -216,12 +199,14 @@ fn remark(line: &str, root: &str) -> Option<Remark> {
     let line = group(&found, 2).parse().ok().filter(|line| *line > 0)?;
     let last = group(&found, 3).parse().ok();
     let is_address = path.contains("://") || path.ends_with("//");
-    (!is_address).then(|| Remark {
+    (!is_address).then(|| Finding {
         path: one_line(path, MAX_PATH),
         line,
         end_line: last.filter(|last| *last > line),
         text: one_line(group(&found, 4), MAX_FINDING),
         suggestion: None,
+        round: 0,
+        resolved: false,
     })
 }
 
@@ -229,9 +214,9 @@ fn remark(line: &str, root: &str) -> Option<Remark> {
 /// all findings are resolved if the work is accepted.
 pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
     let accepted = review.verdict == ReviewVerdict::Acceptable;
-    let mut new: Vec<&Remark> = review.remarks.iter().collect();
+    let mut new: Vec<&Finding> = review.remarks.iter().collect();
     for finding in findings.iter_mut().filter(|finding| !finding.resolved) {
-        let again = |remark: &&Remark| remark.path == finding.path && remark.text == finding.text;
+        let again = |remark: &&Finding| remark.path == finding.path && remark.text == finding.text;
         match new.iter().position(again) {
             Some(at) if !accepted => {
                 let again = new.remove(at);
@@ -242,13 +227,9 @@ pub fn take_review(findings: &mut Vec<Finding>, round: u32, review: &Review) {
         }
     }
     findings.extend(new.into_iter().map(|remark| Finding {
-        path: remark.path.clone(),
-        line: remark.line,
-        end_line: remark.end_line,
-        text: remark.text.clone(),
-        suggestion: remark.suggestion.clone(),
         round,
         resolved: accepted,
+        ..remark.clone()
     }));
 }
 
