@@ -10,6 +10,7 @@ use super::script::{
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::command_line::{CommandLine, Simple};
+use crate::domain::text::file_name;
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
 
@@ -169,10 +170,6 @@ fn local_action(files: &Listing, step: &Node) -> Option<(String, Node)> {
         let action = yaml::parse(files.read(&path)).ok().flatten()?;
         Some((path, action))
     })
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn runs_for_a_change(root: &Node) -> bool {

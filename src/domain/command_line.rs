@@ -9,6 +9,7 @@ mod lexer;
 #[cfg(test)]
 mod tests;
 
+use crate::text::file_name;
 use lexer::{Operator, Token, Word};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -88,7 +89,7 @@ pub struct Program<'a> {
 impl Program<'_> {
     /// The name without directory and version: `python` for `/usr/bin/python3.12`.
     pub fn name(&self) -> &str {
-        let name = base(self.word);
+        let name = file_name(self.word);
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
         if matches!(plain, "python" | "pip" | "pypy") {
             plain
@@ -112,7 +113,7 @@ impl Simple {
     /// Whether a word stands before the program, as `sudo` and `npx` do.
     pub fn has_before(&self, word: &str) -> bool {
         let before = self.words.iter().take(self.program);
-        before.into_iter().any(|other| base(other) == word)
+        before.into_iter().any(|other| file_name(other) == word)
     }
 
     fn program_at(&self, at: usize) -> Option<Program<'_>> {
@@ -525,7 +526,7 @@ fn split(assignment: String) -> Option<(String, String)> {
 fn script_of(command: &Simple) -> Option<&str> {
     const SHELLS: &[&str] = &["ash", "bash", "dash", "ksh", "sh", "zsh"];
     let program = command.program()?;
-    if !SHELLS.contains(&base(program.word)) {
+    if !SHELLS.contains(&file_name(program.word)) {
         return None;
     }
     let runs_text =
@@ -540,11 +541,6 @@ pub fn is_assignment(word: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(is_of_name)
-}
-
-/// A program's name without its directory.
-fn base(word: &str) -> &str {
-    word.rsplit('/').next().unwrap_or(word)
 }
 
 /// The ways in which command lines name the root of the work tree.

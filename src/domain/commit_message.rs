@@ -3,7 +3,7 @@
 use crate::checks::judges::is_product_source;
 use crate::checks::tests_changed::is_test;
 use crate::pattern::{Pattern, group};
-use crate::text::{cap_chars, plain};
+use crate::text::{cap_chars, file_name, plain};
 
 /// A commit message from the agent's final message, without anything that an agent may not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,7 +168,7 @@ pub fn formed(form: &str, facts: &MessageFacts<'_>) -> String {
 fn kind_of(facts: &MessageFacts<'_>) -> &'static str {
     static REPAIR: Pattern = Pattern::new(r"(?i)\b(?:fix|bug|repair|correct|broken|crash)");
     let is_document = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or(path);
+        let name = file_name(path);
         path.starts_with("docs/")
             || [".md", ".rst", ".adoc", ".txt"]
                 .iter()

@@ -2,6 +2,7 @@
 
 use super::plan::Priority;
 use super::settings::branch::prefix_of;
+use super::text::file_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -372,7 +373,7 @@ pub fn branch_of_path(template: &str, path: &str) -> String {
 
 /// The name of the plan at this path, which its branch has.
 pub fn name_of(path: &str) -> &str {
-    let file = path.rsplit('/').next().unwrap_or(path);
+    let file = file_name(path);
     match file.rsplit_once('.') {
         Some((name, _)) if !name.is_empty() => name,
         _ => file,

@@ -169,6 +169,11 @@ pub fn count(n: u64, one: &str) -> String {
     }
 }
 
+/// The name of a file without its directories.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// The first names of a list, and the number of the others.
 pub fn some_of<S: AsRef<str>>(names: &[S], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();

@@ -12,6 +12,7 @@ pub use part::{Part, Restored};
 
 use super::tests_changed::is_test;
 use crate::pattern::Pattern;
+use crate::text::file_name;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use manifests::{CARGO_TOML, COMPOSER_JSON, DENO_JSON, PACKAGE_JSON, PYPROJECT, SETUP_CFG};
 
@@ -156,14 +157,14 @@ impl Judges {
     fn role(&self, path: &str) -> Role {
         let whole = Role::Judge(Part::Whole);
         let is_source = has(LANGUAGES, path);
-        let is_text = has(DOCUMENTS, path) || !name(path).contains('.') && is_notice(path);
+        let is_text = has(DOCUMENTS, path) || !file_name(path).contains('.') && is_notice(path);
         if let Some(part) = manifest(path) {
             return Role::Judge(part);
         }
         match path {
             _ if self.named.programs.contains(path) => whole,
             _ if DEPENDENCIES.is_match(path) => Role::Work,
-            _ if name(path) == ".gitignore" && !self.named.obeys_gitignore() => Role::Work,
+            _ if file_name(path) == ".gitignore" && !self.named.obeys_gitignore() => Role::Work,
             _ if is_test(path) || self.named.is_test(path) => Role::Test,
             _ if is_configuration(path) => whole,
             _ if FOREIGN.is_match(path) && FRAMEWORK.is_match(path) => whole,
@@ -189,7 +190,7 @@ fn is_configuration(path: &str) -> bool {
 
 /// The manifest of a package, of which only a part judges.
 fn manifest(path: &str) -> Option<Part> {
-    Some(match name(path) {
+    Some(match file_name(path) {
         "Cargo.toml" => CARGO_TOML,
         "composer.json" => COMPOSER_JSON,
         "deno.json" | "deno.jsonc" => DENO_JSON,
@@ -224,19 +225,17 @@ pub fn may_rule_by_name(path: &str) -> bool {
 
 /// Whether a file says what a project is and not what it does.
 fn is_notice(path: &str) -> bool {
-    let upper = name(path)
+    let upper = file_name(path)
         .chars()
         .all(|c| c.is_ascii_uppercase() || "-_".contains(c));
-    upper && name(path).len() > 3
+    upper && file_name(path).len() > 3
 }
 
 fn has(endings: &str, path: &str) -> bool {
-    let ending = name(path).rsplit_once('.').map_or("", |(_, ending)| ending);
+    let ending = file_name(path)
+        .rsplit_once('.')
+        .map_or("", |(_, ending)| ending);
     !ending.is_empty() && endings.split_whitespace().any(|known| known == ending)
-}
-
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// An invalid glob matches nothing; the settings refuse it before.

@@ -4,7 +4,7 @@
 use super::judges::is_product_source;
 use super::tests_changed::is_test;
 use crate::pattern::Pattern;
-use crate::text::cap_chars;
+use crate::text::{cap_chars, file_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -274,7 +274,7 @@ fn literals(text: &str) -> impl Iterator<Item = &str> {
 
 /// The name of a file without its directories and its ending.
 pub fn stem(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = file_name(path);
     name.split_once('.').map_or(name, |(stem, _)| stem)
 }
 

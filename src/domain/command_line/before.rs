@@ -1,7 +1,7 @@
 //! The words that stand before a command.
 
-use super::{CommandLine, Simple, base, entered, is_assignment, split};
-use crate::text::has_word;
+use super::{CommandLine, Simple, entered, is_assignment, split};
+use crate::text::{file_name, has_word};
 use std::collections::BTreeSet;
 
 /// A program that runs the program in its arguments.
@@ -145,7 +145,7 @@ pub(super) fn strip(command: &mut Simple) {
 /// The row of the first word, and its subcommand.
 fn row(words: &[String]) -> Option<(&'static Before, &'static str)> {
     let (first, rest) = words.split_first()?;
-    let name = base(first);
+    let name = file_name(first);
     let name = if name.starts_with("python") {
         "python"
     } else {

@@ -4,7 +4,7 @@ use super::kind::{Choice, Form, Kind, Time, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
-use crate::text::has_word;
+use crate::text::{file_name, has_word};
 use crate::text_error::Fault;
 use crate::yaml::{Entry, Node, Value, read};
 use serde_json::{Value as Json, json};
@@ -312,7 +312,7 @@ fn kind_of(name: &str, run: &str) -> CheckKind {
 fn command_words(run: &str) -> Vec<String> {
     run.split_whitespace()
         .filter(|word| !word.starts_with('-'))
-        .map(|word| word.rsplit('/').next().unwrap_or(word))
+        .map(file_name)
         .flat_map(split_words)
         .collect()
 }

@@ -5,6 +5,7 @@ use super::words::{Simple, simple_commands};
 use crate::checks::tests_changed::is_test;
 use crate::command_line::is_assignment;
 use crate::pattern::Pattern;
+use crate::text::file_name;
 use globset::Glob;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -183,11 +184,11 @@ impl Walk<'_> {
     fn command(&mut self, command: &Simple, dirs: &mut Vec<String>, place: &Place) {
         let words = &command.words;
         let installs = words.iter().any(|word| INSTALLING.contains(&word.as_str()));
-        let judges = words.iter().any(|word| JUDGING.is_match(base(word)));
+        let judges = words.iter().any(|word| JUDGING.is_match(file_name(word)));
         let is_runner = words.iter().any(|word| {
-            REPORTING.contains(&base(word))
+            REPORTING.contains(&file_name(word))
                 || word == "--test"
-                || ["unittest", "prove", "nose2", "behave"].contains(&base(word))
+                || ["unittest", "prove", "nose2", "behave"].contains(&file_name(word))
         }) && !installs
             && !judges;
         let only_parses = words
@@ -196,7 +197,7 @@ impl Walk<'_> {
         self.found.runs_tests |= is_runner
             && words
                 .iter()
-                .any(|word| REPORTING.contains(&base(word)) || word == "--test");
+                .any(|word| REPORTING.contains(&file_name(word)) || word == "--test");
         let (mut before, mut option, mut is_first) = ("", "", true);
         for word in words {
             if word.contains(char::is_whitespace) {
@@ -236,7 +237,7 @@ impl Walk<'_> {
                 if enters {
                     dirs.extend(self.directories_at(&dir, value));
                 }
-                let runs = is_first || INTERPRETER.is_match(base(before));
+                let runs = is_first || INTERPRETER.is_match(file_name(before));
                 let configures = CONFIGURES.is_match(own_option) && !(own_option == "-c" && judges);
                 self.word(
                     value,
@@ -250,7 +251,7 @@ impl Walk<'_> {
                         is_judged: command.is_judged,
                     },
                 );
-                self.recipes(base(word), words, &dir, place);
+                self.recipes(file_name(word), words, &dir, place);
             }
             if before == "doctest" {
                 self.found.examples.insert(value.to_owned());
@@ -391,13 +392,13 @@ impl Walk<'_> {
                 ];
                 let is_of_all = words.iter().any(|word| {
                     let option = word.split('=').next().unwrap_or_default();
-                    of_all.contains(&option) || ["turbo", "lerna", "nx"].contains(&base(word))
+                    of_all.contains(&option) || ["turbo", "lerna", "nx"].contains(&file_name(word))
                 });
                 let mut manifests: Vec<String> = joined(dir, "package.json").into_iter().collect();
                 if is_of_all {
                     let all = self.start.paths().iter();
                     let all = all.filter(|path| {
-                        base(path) == "package.json" && !path.contains("node_modules/")
+                        file_name(path) == "package.json" && !path.contains("node_modules/")
                     });
                     manifests.extend(all.take(64).cloned());
                 }
@@ -582,14 +583,12 @@ fn joined(dir: &str, word: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn base(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 fn ending(path: &str) -> &str {
-    base(path).rsplit_once('.').map_or("", |(_, ending)| ending)
+    file_name(path)
+        .rsplit_once('.')
+        .map_or("", |(_, ending)| ending)
 }
