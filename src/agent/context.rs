@@ -8,8 +8,6 @@ use super::tokens::estimate;
 use super::tool::{self, Arguments, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
-use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The overhead of a message or a call in tokens: role, field names, separators, fences.
 const FRAME: usize = 12;
@@ -93,23 +91,29 @@ pub fn declared_tokens() -> usize {
     declared.sum()
 }
 
-/// The size of a message in tokens.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    whole: usize,
-    /// The size without the parts that can be left out.
-    short: usize,
+/// A message of the transcript.
+#[derive(Debug, Clone)]
+struct Entry {
+    message: Message,
+    /// Its size in tokens.
+    size: usize,
+    /// The message without the parts that can be left out, if that is smaller, and its size.
+    short: Option<(Message, usize)>,
+}
+
+impl Entry {
+    fn short_size(&self) -> usize {
+        self.short.as_ref().map_or(self.size, |(_, size)| *size)
+    }
 }
 
 /// The transcript of a session, and the part of it that fits into a request.
 #[derive(Debug, Clone)]
 pub struct Context {
     budget: Budget,
-    messages: Vec<Arc<Message>>,
-    sizes: Vec<Size>,
-    /// The first messages in their shortened form, where parts were left out. Parts that were left out never
-    /// return.
-    cut: Vec<Option<Arc<Message>>>,
+    entries: Vec<Entry>,
+    /// How many of the first messages are sent in their short form. Parts that were left out never return.
+    cut: usize,
     /// The estimated number of tokens in the messages of the last request.
     asked: usize,
     /// The number of tokens that the provider counts for eight estimated ones.
@@ -123,9 +127,8 @@ impl Context {
     pub fn new(budget: Budget) -> Self {
         Self {
             budget,
-            messages: Vec::new(),
-            sizes: Vec::new(),
-            cut: Vec::new(),
+            entries: Vec::new(),
+            cut: 0,
             asked: 0,
             eighths: 8,
             most: None,
@@ -143,23 +146,21 @@ impl Context {
 
     /// Adds a message.
     pub fn push(&mut self, message: Message) {
-        let whole = message_size(&message);
-        self.push_sized(message, whole);
-    }
-
-    /// Adds a message of this size in tokens.
-    fn push_sized(&mut self, message: Message, whole: usize) {
-        let short = shorten(&message).map_or(whole, |short| message_size(&short));
-        self.sizes.push(Size {
-            whole,
-            short: short.min(whole),
+        let size = message_size(&message);
+        let short = shorten(&message).map(|short| {
+            let size = message_size(&short);
+            (short, size)
         });
-        self.messages.push(Arc::new(message));
+        self.entries.push(Entry {
+            message,
+            size,
+            short: short.filter(|(_, short)| *short < size),
+        });
     }
 
     /// The complete transcript.
     pub fn messages(&self) -> impl Iterator<Item = &Message> {
-        self.messages.iter().map(Arc::as_ref)
+        self.entries.iter().map(|entry| &entry.message)
     }
 
     /// The estimated number of tokens available for the messages of a request. A tenth of the window is
@@ -186,29 +187,23 @@ impl Context {
         let bite = (room / 4).max(1);
         let to_free = over.div_ceil(bite).saturating_mul(bite);
         let mut freed = 0;
-        let whole = self.messages.iter().zip(&self.sizes);
-        for (message, size) in whole.skip(self.cut.len()) {
+        for entry in self.entries.iter().skip(self.cut) {
             if freed >= to_free {
                 break;
             }
-            freed += size.whole - size.short;
-            self.cut.push(shorten(message).map(Arc::new));
+            freed += entry.size - entry.short_size();
+            self.cut += 1;
         }
         self.asked -= freed;
     }
 
-    /// The messages of the prepared request. They are not copied, because a session sends all of them with
-    /// every request. A message that is in several requests is one value, which tells that it is unchanged.
-    pub fn request(&self) -> Vec<&Arc<Message>> {
-        let cut = self
-            .cut
-            .iter()
-            .map(Option::as_ref)
-            .chain(std::iter::repeat(None));
-        let messages = self.messages.iter().zip(cut);
-        messages
-            .map(|(message, cut)| cut.unwrap_or(message))
-            .collect()
+    /// The messages of the prepared request.
+    pub fn request(&self) -> Vec<&Message> {
+        let sent = self.entries.iter().enumerate().map(|(index, entry)| {
+            let short = entry.short.as_ref().filter(|_| index < self.cut);
+            short.map_or(&entry.message, |(short, _)| short)
+        });
+        sent.collect()
     }
 
     /// Records the provider's token count of the last request. A small request is ignored, because the
@@ -234,29 +229,21 @@ impl Context {
         let each = self.room() / 4;
         let mut left = self.room() / 2;
         for mut message in results {
-            let Message::ToolResult {
-                id, name, output, ..
-            } = &mut message
-            else {
-                self.push(message);
-                continue;
-            };
-            let (cut, tokens) = within(output, each.min(left).max(MIN_OUTPUT_TOKENS));
-            if let Cow::Owned(cut) = cut {
+            if let Message::ToolResult { output, .. } = &mut message {
+                let (cut, tokens) = within(output, each.min(left).max(MIN_OUTPUT_TOKENS));
                 *output = cut;
+                left = left.saturating_sub(tokens);
             }
-            left = left.saturating_sub(tokens);
-            let whole = result_size(id, name, tokens);
-            self.push_sized(message, whole);
+            self.push(message);
         }
     }
 
     fn size(&self) -> usize {
-        let sizes = self.sizes.iter().enumerate().map(|(index, size)| {
-            if index < self.cut.len() {
-                size.short
+        let sizes = self.entries.iter().enumerate().map(|(index, entry)| {
+            if index < self.cut {
+                entry.short_size()
             } else {
-                size.whole
+                entry.size
             }
         });
         sizes.sum()
@@ -264,10 +251,10 @@ impl Context {
 }
 
 /// A text of at most this many tokens, and how many it has. The middle of a longer text is left out.
-fn within(text: &str, tokens: usize) -> (Cow<'_, str>, usize) {
+fn within(text: &str, tokens: usize) -> (String, usize) {
     let all = estimate(text);
     if all <= tokens {
-        return (text.into(), all);
+        return (text.to_owned(), all);
     }
     let mut keep = text.len() / all.div_ceil(tokens.max(1)).max(1);
     // The ratio above is rounded down: start with twice the size, and shrink it.
@@ -281,7 +268,7 @@ fn within(text: &str, tokens: usize) -> (Cow<'_, str>, usize) {
         );
         let left = estimate(&cut);
         if keep == 0 || left <= tokens {
-            return (cut.into(), left);
+            return (cut, left);
         }
         keep -= keep.div_ceil(10);
     }
@@ -312,14 +299,9 @@ fn message_size(message: &Message) -> usize {
         }
         Message::ToolResult {
             id, name, output, ..
-        } => return result_size(id, name, estimate(output)),
+        } => estimate(id) + estimate(name) + estimate(output),
     };
     FRAME + inside
-}
-
-/// The size of a result whose output has this size.
-fn result_size(id: &str, name: &str, output: usize) -> usize {
-    FRAME + estimate(id) + estimate(name) + output
 }
 
 fn call_size(call: &ToolCall) -> usize {

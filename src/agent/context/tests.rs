@@ -52,7 +52,7 @@ fn fitted(messages: &[Message], tokens: usize) -> Vec<Message> {
 
 fn sent(context: &Context) -> Vec<Message> {
     let sent = context.request().into_iter();
-    sent.map(|message| (**message).clone()).collect()
+    sent.map(|message| message.clone()).collect()
 }
 
 #[test]

@@ -1,114 +1,38 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::speaker::{Speaker, speaker};
+use super::body::{entries, entry_of_speaker, is_of_same_speaker};
 use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::session::StopReason;
 use crate::tool::{self, ToolCall};
-use serde::Serialize;
 use serde_json::{Value, json};
-use std::borrow::Cow;
-use std::sync::Arc;
 
-#[derive(Serialize)]
-pub(super) struct Start<'a> {
-    model: &'a str,
-    max_tokens: usize,
-}
-
-#[derive(Serialize)]
-pub(super) struct Rest<'a> {
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system: Option<[Block<'a>; 1]>,
-    tools: &'a Value,
-}
-
-#[derive(Serialize)]
-pub(super) struct RequestMessage<'a> {
-    role: &'static str,
-    content: Vec<Block<'a>>,
-}
-
-#[derive(Serialize)]
-struct Block<'a> {
-    #[serde(flatten)]
-    content: Content<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<CacheControl>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Content<'a> {
-    Own(Own<'a>),
-    /// An unmodified object.
-    ReasoningState(&'a Value),
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Own<'a> {
-    Text {
-        text: &'a str,
-    },
-    ToolUse {
-        id: &'a str,
-        name: Cow<'a, str>,
-        input: Cow<'a, Value>,
-    },
-    ToolResult {
-        tool_use_id: &'a str,
-        is_error: bool,
-        content: &'a str,
-    },
-}
-
-#[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum CacheControl {
-    Ephemeral,
-}
-
-/// The fields before the messages.
-pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
-    Start {
-        model: &inputs.access.model,
-        max_tokens: inputs.most_tokens.unwrap_or(inputs.access.response_tokens),
-    }
-}
-
-/// The entry of these messages, unless nothing of them is one. A cache breakpoint is at the end of the newest.
-pub(super) fn entry<'a>(
-    messages: &[&'a Arc<Message>],
-    is_newest: bool,
-    inputs: &RequestInputs<'a>,
-) -> Option<RequestMessage<'a>> {
-    let role = match speaker(messages.first()?)? {
-        Speaker::Model => "assistant",
-        Speaker::User => "user",
-    };
-    let blocks = messages.iter().flat_map(|message| blocks(message, inputs));
-    let mut content: Vec<Block<'a>> = blocks.collect();
-    if let Some(block) = content.last_mut().filter(|_| is_newest) {
-        block.cache_control = Some(CacheControl::Ephemeral);
-    }
-    Some(RequestMessage { role, content })
-}
-
-/// The fields after the messages. The other cache breakpoint is at the end of the system prompt.
-pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
-    let system = inputs.system().map(|text| Block {
-        cache_control: Some(CacheControl::Ephemeral),
-        ..block_of(Own::Text { text })
+/// The body of a request. A cache breakpoint is at the end of the system prompt, another at the end of the newest
+/// message.
+pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
+    let mut messages = entries(inputs, is_of_same_speaker, |group| {
+        let blocks = group.iter().flat_map(|message| blocks(message, inputs));
+        entry_of_speaker(group, "assistant", "content", blocks.collect())
     });
-    Rest {
-        stream: inputs.stream,
-        system: system.map(|block| [block]),
-        tools: inputs.tools,
+    let newest = messages.last_mut();
+    let newest = newest.and_then(|message| message["content"].as_array_mut()?.last_mut());
+    if let Some(block) = newest {
+        block["cache_control"] = json!({"type": "ephemeral"});
     }
+    let mut body = json!({
+        "model": inputs.access.model,
+        "max_tokens": inputs.most_tokens.unwrap_or(inputs.access.response_tokens),
+        "messages": messages,
+        "stream": inputs.stream,
+    });
+    if let Some(text) = inputs.system() {
+        let cache_control = json!({"type": "ephemeral"});
+        body["system"] = json!([{"type": "text", "text": text, "cache_control": cache_control}]);
+    }
+    body["tools"] = inputs.tools.clone();
+    body
 }
 
 /// The declarations of all tools.
@@ -119,10 +43,10 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn blocks<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Block<'a>> {
+fn blocks(message: &Message, inputs: &RequestInputs<'_>) -> Vec<Value> {
     match message {
         Message::System { .. } => Vec::new(),
-        Message::Task { text } | Message::Note { text } => vec![block_of(Own::Text { text })],
+        Message::Task { text } | Message::Note { text } => vec![text_block(text)],
         Message::Assistant { text, calls } => {
             let kept = kept(inputs, calls);
             if !kept.is_empty() {
@@ -130,58 +54,43 @@ fn blocks<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Block<'a>
             }
             // The API refuses text that is only white space.
             let text = text.trim_end();
-            let said = (!text.is_empty()).then(|| block_of(Own::Text { text }));
-            let calls = calls.iter().map(tool_use);
-            let mut blocks: Vec<Block<'_>> = said.into_iter().chain(calls).collect();
+            let said = (!text.is_empty()).then(|| text_block(text));
+            let mut blocks: Vec<Value> =
+                said.into_iter().chain(calls.iter().map(tool_use)).collect();
             if blocks.is_empty() {
-                blocks.push(block_of(Own::Text { text: "(nothing)" }));
+                blocks.push(text_block("(nothing)"));
             }
             blocks
         }
-        Message::ToolResult { id, ok, output, .. } => {
-            let result = Own::ToolResult {
-                tool_use_id: id,
-                is_error: !ok,
-                content: output,
-            };
-            vec![block_of(result)]
-        }
+        Message::ToolResult { id, ok, output, .. } => vec![json!({
+            "type": "tool_result", "tool_use_id": id, "is_error": !ok, "content": output,
+        })],
     }
 }
 
-fn block_of(own: Own<'_>) -> Block<'_> {
-    Block {
-        content: Content::Own(own),
-        cache_control: None,
-    }
+fn text_block(text: &str) -> Value {
+    json!({"type": "text", "text": text})
 }
 
-fn tool_use(call: &ToolCall) -> Block<'_> {
-    block_of(Own::ToolUse {
-        id: &call.id,
-        name: tool_name(&call.name),
-        input: arguments(call),
-    })
+fn tool_use(call: &ToolCall) -> Value {
+    let name = tool_name(&call.name);
+    json!({"type": "tool_use", "id": call.id, "name": name, "input": arguments(call)})
 }
 
 /// The unmodified blocks of a response with reasoning: each signature also covers the preceding blocks.
-fn returned_blocks<'a>(kept: &'a [Value], calls: &'a [ToolCall]) -> Vec<Block<'a>> {
+fn returned_blocks(kept: &[Value], calls: &[ToolCall]) -> Vec<Value> {
     let mut calls = calls.iter();
+    let is_blank = |block: &Value| {
+        block["text"]
+            .as_str()
+            .is_none_or(|text| text.trim().is_empty())
+    };
     let blocks = kept
         .iter()
         .filter_map(|block| match block["type"].as_str() {
             Some("tool_use") => calls.next().map(tool_use),
-            Some("text")
-                if block["text"]
-                    .as_str()
-                    .is_none_or(|text| text.trim().is_empty()) =>
-            {
-                None
-            }
-            _ => Some(Block {
-                content: Content::ReasoningState(block),
-                cache_control: None,
-            }),
+            Some("text") if is_blank(block) => None,
+            _ => Some(block.clone()),
         });
     blocks.collect()
 }

@@ -1,17 +1,15 @@
 //! OpenAI's *chat completions*, as many servers implement it.
 
 use super::assembly::{Assembly, argument_text, count, error_in, list};
-use super::{AsText, RequestInputs, arguments, kept, tool_name};
+use super::body::entries;
+use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::models;
 use crate::session::StopReason;
 use crate::tool::{self, ToolCall};
-use serde::Serialize;
 use serde_json::{Value, json};
 use sprag_domain::text::add_paragraph;
-use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The field with reasoning as text. Servers that send it require it back with the calls.
 const WHOLE: &str = "reasoning_content";
@@ -20,102 +18,48 @@ const DETAILS: &str = "reasoning_details";
 /// The part number of reasoning as text. The numbers of other parts start at zero.
 const WHOLE_INDEX: u64 = u64::MAX;
 
-#[derive(Serialize)]
-pub(super) struct Start<'a> {
-    model: &'a str,
-}
-
-#[derive(Serialize)]
-pub(super) struct Rest<'a> {
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stream_options: Option<StreamOptions>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<usize>,
-    tools: &'a Value,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-pub(super) struct RequestMessage<'a> {
-    role: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_call_id: Option<&'a str>,
-    /// `null` for calls without text.
-    content: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none", rename = "reasoning_content")]
-    whole: Option<Cow<'a, Value>>,
-    #[serde(skip_serializing_if = "Vec::is_empty", rename = "reasoning_details")]
-    details: Vec<&'a Value>,
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    id: &'a str,
-    r#type: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: Cow<'a, str>,
-    arguments: AsText<'a>,
-}
-
-/// The fields before the messages.
-pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
-    Start {
-        model: &inputs.access.model,
+/// The body of a request.
+pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
+    let mut body = json!({
+        "model": inputs.access.model,
+        "messages": entries(inputs, joins, |group| entry(group, inputs)),
+        "stream": inputs.stream,
+    });
+    // Mistral reports the usage without being asked, and refuses the option.
+    if inputs.stream && inputs.access.provider != "mistral" {
+        body["stream_options"] = json!({"include_usage": true});
     }
+    if let Some(most) = inputs.most_tokens {
+        let is_reasoning = models::is_reasoning(&inputs.access.model);
+        let field = if is_reasoning {
+            "max_completion_tokens"
+        } else {
+            "max_tokens"
+        };
+        body[field] = most.into();
+    }
+    body["tools"] = inputs.tools.clone();
+    body
 }
 
-/// Whether a message belongs to the entry that begins with `first`: Mistral, and similar templates, refuse a user
-/// message after the result of a call.
-pub(super) fn joins(first: &Message, next: &Message) -> bool {
-    matches!(
-        (first, next),
-        (Message::ToolResult { .. }, Message::Note { .. })
-    )
+/// Whether two messages in a row become one entry: Mistral, and similar templates, refuse a user message after the
+/// result of a call.
+fn joins(first: &Message, next: &Message) -> bool {
+    let is_of_tools = matches!(first, Message::ToolResult { .. } | Message::Note { .. });
+    is_of_tools && matches!(next, Message::Note { .. })
 }
 
-/// The entry of these messages.
-pub(super) fn entry<'a>(
-    messages: &[&'a Arc<Message>],
-    inputs: &RequestInputs<'a>,
-) -> Option<RequestMessage<'a>> {
-    let (first, notes) = messages.split_first()?;
+fn entry(group: &[&Message], inputs: &RequestInputs<'_>) -> Vec<Value> {
+    let Some((first, notes)) = group.split_first() else {
+        return Vec::new();
+    };
     let mut entry = sent(first, inputs);
     for note in notes {
-        if let Message::Note { text } = &***note {
-            let content = entry.content.get_or_insert_default();
-            add_paragraph(content.to_mut(), text);
+        if let (Message::Note { text }, Value::String(content)) = (note, &mut entry["content"]) {
+            add_paragraph(content, text);
         }
     }
-    Some(entry)
-}
-
-/// The fields after the messages.
-pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
-    let reasoning = models::is_reasoning(&inputs.access.model);
-    // Mistral reports the usage without being asked, and refuses the option.
-    let counted = inputs.stream && inputs.access.provider != "mistral";
-    Rest {
-        stream: inputs.stream,
-        stream_options: counted.then_some(StreamOptions {
-            include_usage: true,
-        }),
-        max_tokens: inputs.most_tokens.filter(|_| !reasoning),
-        max_completion_tokens: inputs.most_tokens.filter(|_| reasoning),
-        tools: inputs.tools,
-    }
+    vec![entry]
 }
 
 /// The declarations of all tools.
@@ -128,67 +72,49 @@ pub(super) fn tools() -> Value {
     declared.collect()
 }
 
-fn sent<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> RequestMessage<'a> {
+fn sent(message: &Message, inputs: &RequestInputs<'_>) -> Value {
     match message {
-        Message::System { text } => plain("system", text),
-        Message::Task { text } | Message::Note { text } => plain("user", text),
+        Message::System { text } => json!({"role": "system", "content": text}),
+        Message::Task { text } | Message::Note { text } => json!({"role": "user", "content": text}),
         Message::Assistant { text, calls } if calls.is_empty() => {
             // Some servers refuse a message with neither text nor calls.
             let text = Some(text.as_str()).filter(|text| !text.trim_end().is_empty());
-            plain("assistant", text.unwrap_or("(nothing)"))
+            json!({"role": "assistant", "content": text.unwrap_or("(nothing)")})
         }
         Message::Assistant { text, calls } => {
-            let (whole, details) = thoughts_before(inputs, calls);
-            RequestMessage {
-                content: Some(Cow::from(text)).filter(|text| !text.is_empty()),
-                tool_calls: calls.iter().map(called).collect(),
-                whole,
-                details,
-                ..plain("assistant", text)
-            }
+            let text = Some(text).filter(|text| !text.is_empty());
+            let tool_calls: Vec<Value> = calls.iter().map(called).collect();
+            let mut entry = json!({"role": "assistant", "content": text, "tool_calls": tool_calls});
+            add_thoughts(&mut entry, inputs, calls);
+            entry
         }
-        Message::ToolResult { id, output, .. } => RequestMessage {
-            tool_call_id: Some(id),
-            ..plain("tool", output)
-        },
+        Message::ToolResult { id, output, .. } => {
+            json!({"role": "tool", "tool_call_id": id, "content": output})
+        }
     }
 }
 
-fn plain<'a>(role: &'static str, content: &'a str) -> RequestMessage<'a> {
-    RequestMessage {
-        role,
-        tool_call_id: None,
-        content: Some(Cow::Borrowed(content)),
-        tool_calls: Vec::new(),
-        whole: None,
-        details: Vec::new(),
-    }
+fn called(call: &ToolCall) -> Value {
+    let arguments = arguments(call).to_string();
+    let function = json!({"name": tool_name(&call.name), "arguments": arguments});
+    json!({"id": call.id, "type": "function", "function": function})
 }
 
-fn called(call: &ToolCall) -> Call<'_> {
-    Call {
-        id: &call.id,
-        r#type: "function",
-        function: Function {
-            name: tool_name(&call.name),
-            arguments: AsText(arguments(call)),
-        },
-    }
-}
-
-/// The reasoning before these calls, which is sent back with them: the text, and the parts. DeepSeek refuses
+/// Adds the reasoning before these calls, which is sent back with them: the text, and the parts. DeepSeek refuses
 /// calls without the text, even if it is empty.
-fn thoughts_before<'a>(
-    inputs: &RequestInputs<'a>,
-    calls: &[ToolCall],
-) -> (Option<Cow<'a, Value>>, Vec<&'a Value>) {
+fn add_thoughts(entry: &mut Value, inputs: &RequestInputs<'_>, calls: &[ToolCall]) {
     let kept = kept(inputs, calls);
-    if kept.is_empty() && inputs.access.provider == "deepseek" {
-        return (Some(Cow::Owned(json!(""))), Vec::new());
+    let (whole, details): (Vec<&Value>, Vec<&Value>) = kept
+        .iter()
+        .partition(|thought| thought.get(WHOLE).is_some());
+    if let Some(thought) = whole.last() {
+        entry[WHOLE] = thought[WHOLE].clone();
+    } else if kept.is_empty() && inputs.access.provider == "deepseek" {
+        entry[WHOLE] = "".into();
     }
-    let whole = kept.iter().rev().find_map(|thought| thought.get(WHOLE));
-    let details = kept.iter().filter(|thought| thought.get(WHOLE).is_none());
-    (whole.map(Cow::Borrowed), details.collect())
+    if !details.is_empty() {
+        entry[DETAILS] = json!(details);
+    }
 }
 
 /// Adds a chunk or a complete response, which differs in one field name.

@@ -1,116 +1,29 @@
 //! Google's *generateContent*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::speaker::{Speaker, speaker};
+use super::body::{entries, entry_of_speaker, is_of_same_speaker};
 use super::{RequestInputs, arguments, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::session::StopReason;
 use crate::tool;
-use serde::Serialize;
 use serde_json::{Value, json};
-use std::borrow::Cow;
-use std::sync::Arc;
 
-/// The fields before the messages: there is none.
-#[derive(Serialize)]
-pub(super) struct Start {}
-pub(super) const START: Start = Start {};
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Rest<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_instruction: Option<Instruction<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    generation_config: Option<Generation>,
-    tools: &'a Value,
-}
-
-#[derive(Serialize)]
-struct Instruction<'a> {
-    parts: [Part<'a>; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Generation {
-    max_output_tokens: usize,
-}
-
-#[derive(Serialize)]
-pub(super) struct Content<'a> {
-    role: &'static str,
-    parts: Vec<Part<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Part<'a> {
-    Text {
-        text: &'a str,
-    },
-    #[serde(rename_all = "camelCase")]
-    Call {
-        function_call: Call<'a>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        thought_signature: Option<&'a str>,
-    },
-    #[serde(rename_all = "camelCase")]
-    Response {
-        function_response: Response<'a>,
-    },
-}
-
-#[derive(Serialize)]
-struct Call<'a> {
-    id: &'a str,
-    name: Cow<'a, str>,
-    args: Cow<'a, Value>,
-}
-
-#[derive(Serialize)]
-struct Response<'a> {
-    id: &'a str,
-    name: Cow<'a, str>,
-    response: Outcome<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Outcome<'a> {
-    Output(&'a str),
-    Error(&'a str),
-}
-
-/// The entry of these messages, unless nothing of them is one.
-pub(super) fn entry<'a>(
-    messages: &[&'a Arc<Message>],
-    inputs: &RequestInputs<'a>,
-) -> Option<Content<'a>> {
-    let role = match speaker(messages.first()?)? {
-        Speaker::Model => "model",
-        Speaker::User => "user",
-    };
-    let parts = messages.iter().flat_map(|message| parts(message, inputs));
-    Some(Content {
-        role,
-        parts: parts.collect(),
-    })
-}
-
-/// The fields after the messages.
-pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
-    let system = inputs.system().map(|text| Instruction {
-        parts: [Part::Text { text }],
+/// The body of a request.
+pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
+    let contents = entries(inputs, is_of_same_speaker, |group| {
+        let parts = group.iter().flat_map(|message| parts(message, inputs));
+        entry_of_speaker(group, "model", "parts", parts.collect())
     });
-    Rest {
-        system_instruction: system,
-        generation_config: inputs
-            .most_tokens
-            .map(|max_output_tokens| Generation { max_output_tokens }),
-        tools: inputs.tools,
+    let mut body = json!({ "contents": contents });
+    if let Some(text) = inputs.system() {
+        body["systemInstruction"] = json!({"parts": [{"text": text}]});
     }
+    if let Some(most) = inputs.most_tokens {
+        body["generationConfig"] = json!({ "maxOutputTokens": most });
+    }
+    body["tools"] = inputs.tools.clone();
+    body
 }
 
 /// The declarations of all tools.
@@ -121,19 +34,20 @@ pub(super) fn tools() -> Value {
     json!([{"functionDeclarations": declared.collect::<Value>()}])
 }
 
-fn parts<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Part<'a>> {
+fn parts(message: &Message, inputs: &RequestInputs<'_>) -> Vec<Value> {
     match message {
         Message::System { .. } => Vec::new(),
-        Message::Task { text } | Message::Note { text } => vec![Part::Text { text }],
+        Message::Task { text } | Message::Note { text } => vec![json!({ "text": text })],
         Message::Assistant { text, calls } => {
-            let said = (!text.is_empty() || calls.is_empty()).then_some(Part::Text { text });
-            let calls = calls.iter().map(|call| Part::Call {
-                function_call: Call {
-                    id: &call.id,
-                    name: tool_name(&call.name),
-                    args: arguments(call),
-                },
-                thought_signature: inputs.kept.signature(&call.id),
+            let said = (!text.is_empty() || calls.is_empty()).then(|| json!({ "text": text }));
+            let calls = calls.iter().map(|call| {
+                let name = tool_name(&call.name);
+                let call_part = json!({"id": call.id, "name": name, "args": arguments(call)});
+                let mut part = json!({ "functionCall": call_part });
+                if let Some(signature) = inputs.kept.signature(&call.id) {
+                    part["thoughtSignature"] = signature.into();
+                }
+                part
             });
             said.into_iter().chain(calls).collect()
         }
@@ -143,14 +57,10 @@ fn parts<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Part<'a>> 
             ok,
             output,
         } => {
-            let response = if *ok {
-                Outcome::Output(output)
-            } else {
-                Outcome::Error(output)
-            };
+            let field = if *ok { "output" } else { "error" };
             let name = tool_name(name);
-            let function_response = Response { id, name, response };
-            vec![Part::Response { function_response }]
+            let response = json!({"id": id, "name": name, "response": { field: output }});
+            vec![json!({ "functionResponse": response })]
         }
     }
 }

@@ -9,7 +9,6 @@ mod meter;
 mod pictures;
 mod reasoning_state;
 mod responses;
-mod speaker;
 mod sse;
 mod transport;
 
@@ -27,12 +26,10 @@ use assembly::{Assembly, Reply};
 pub use meter::{Meter, Metered, cost_of_sending, is_priced, longest_response};
 pub use pictures::Picture;
 use reasoning_state::ReasoningState;
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use sprag_domain::agent::Usage;
 use sprag_domain::text::one_line;
 use std::borrow::Cow;
-use std::sync::Arc;
 pub use transport::{Answer, Transport};
 
 /// A model, and the state that is kept between requests.
@@ -41,7 +38,7 @@ pub struct Model<T> {
     access: Access,
     transport: T,
     /// The tool declarations for the API.
-    tools: Arc<Value>,
+    tools: Value,
     stream: bool,
     most_tokens: Option<usize>,
     price: Option<Price>,
@@ -60,8 +57,8 @@ const REASONING_WORDS: &[&str] = &["thinking", "signature", "reasoning", "encryp
 /// The inputs for the body of a request.
 struct RequestInputs<'a> {
     access: &'a Access,
-    messages: &'a [&'a Arc<Message>],
-    tools: &'a Arc<Value>,
+    messages: &'a [&'a Message],
+    tools: &'a Value,
     stream: bool,
     most_tokens: Option<usize>,
     encrypted: bool,
@@ -72,7 +69,7 @@ struct RequestInputs<'a> {
 impl<'a> RequestInputs<'a> {
     /// The system prompt.
     fn system(&self) -> Option<&'a str> {
-        match self.messages.first().map(|first| &***first) {
+        match self.messages.first() {
             Some(Message::System { text }) => Some(text),
             _ => None,
         }
@@ -84,7 +81,7 @@ impl<T: Transport> Model<T> {
     pub fn new(access: &Access, options: &Options, transport: T) -> Self {
         Self {
             transport,
-            tools: Arc::new(tools(access.wire)),
+            tools: tools(access.wire),
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
@@ -106,7 +103,7 @@ impl<T: Transport> Model<T> {
     ///
     /// # Errors
     /// A failed connection, a refusal, or an interrupted response. Nothing of such a response counts.
-    pub async fn ask(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
+    pub async fn ask(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         loop {
             match self.ask_once(messages).await {
                 Err(error) if self.encrypted && has_no_thoughts(&error) => self.encrypted = false,
@@ -120,9 +117,9 @@ impl<T: Transport> Model<T> {
         }
     }
 
-    async fn ask_once(&mut self, messages: &[&Arc<Message>]) -> Result<Response, ModelError> {
+    async fn ask_once(&mut self, messages: &[&Message]) -> Result<Response, ModelError> {
         self.number += 1;
-        let body = self.body(messages)?;
+        let body = self.body(messages);
         let (url, headers) = address(&self.access, self.stream);
         let answer = self.transport.post(&url, &headers, body);
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
@@ -130,8 +127,8 @@ impl<T: Transport> Model<T> {
         Ok(self.response(reply))
     }
 
-    fn body(&self, messages: &[&Arc<Message>]) -> Result<Vec<u8>, ModelError> {
-        let body = body::write(&RequestInputs {
+    fn body(&self, messages: &[&Message]) -> Vec<u8> {
+        body::write(&RequestInputs {
             access: &self.access,
             messages,
             tools: &self.tools,
@@ -140,9 +137,6 @@ impl<T: Transport> Model<T> {
             encrypted: self.encrypted,
             pictures: &self.pictures,
             kept: &self.kept,
-        });
-        body.map_err(|error| {
-            ModelError::setup(&format!("the request cannot be written as JSON: {error}"))
         })
     }
 
@@ -287,15 +281,6 @@ fn tool_name(name: &str) -> Cow<'_, str> {
             let sent = name.chars().take(MAX_NAME_BYTES);
             sent.map(|c| if may_be(c) { c } else { '_' }).collect()
         }
-    }
-}
-
-/// A value that is sent as JSON text.
-struct AsText<'a>(Cow<'a, Value>);
-
-impl Serialize for AsText<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&*self.0)
     }
 }
 

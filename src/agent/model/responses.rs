@@ -1,75 +1,45 @@
 //! OpenAI's *responses*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::{AsText, RequestInputs, arguments, kept, tool_name};
+use super::body::entries;
+use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::models;
 use crate::session::StopReason;
 use crate::tool::{self, ToolCall};
-use serde::Serialize;
 use serde_json::{Value, json};
-use std::borrow::Cow;
 
-#[derive(Serialize)]
-pub(super) struct Start<'a> {
-    model: &'a str,
-}
-
-#[derive(Serialize)]
-pub(super) struct Rest<'a> {
-    store: bool,
-    stream: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    instructions: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_output_tokens: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    include: Option<[&'static str; 1]>,
-    tools: &'a Value,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum Item<'a> {
-    Said {
-        role: &'static str,
-        content: &'a str,
-    },
-    Call {
-        r#type: &'static str,
-        call_id: &'a str,
-        name: Cow<'a, str>,
-        arguments: AsText<'a>,
-    },
-    Output {
-        r#type: &'static str,
-        call_id: &'a str,
-        output: &'a str,
-    },
-    /// An unmodified item.
-    ReasoningState(&'a Value),
-}
-
-/// The fields before the messages.
-pub(super) fn start<'a>(inputs: &RequestInputs<'a>) -> Start<'a> {
-    Start {
-        model: &inputs.access.model,
+/// The body of a request. The provider is asked to store nothing.
+pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
+    let items = entries(
+        inputs,
+        |_, _| false,
+        |group| {
+            group
+                .iter()
+                .flat_map(|message| items(message, inputs))
+                .collect()
+        },
+    );
+    let mut body = json!({
+        "model": inputs.access.model,
+        "input": items,
+        "store": false,
+        "stream": inputs.stream,
+    });
+    if let Some(text) = inputs.system() {
+        body["instructions"] = text.into();
     }
-}
-
-/// The fields after the messages. The provider is asked to store nothing.
-pub(super) fn rest<'a>(inputs: &RequestInputs<'a>) -> Rest<'a> {
+    if let Some(most) = inputs.most_tokens {
+        body["max_output_tokens"] = most.into();
+    }
     // A model without reasoning refuses the option.
-    let encrypted = inputs.encrypted && models::is_reasoning(&inputs.access.model);
-    Rest {
-        store: false,
-        stream: inputs.stream,
-        instructions: inputs.system(),
-        max_output_tokens: inputs.most_tokens,
-        include: encrypted.then_some(["reasoning.encrypted_content"]),
-        tools: inputs.tools,
+    if inputs.encrypted && models::is_reasoning(&inputs.access.model) {
+        body["include"] = json!(["reasoning.encrypted_content"]);
     }
+    body["tools"] = inputs.tools.clone();
+    body
 }
 
 /// The declarations of all tools.
@@ -82,8 +52,8 @@ pub(super) fn tools() -> Value {
 }
 
 /// The items of a message.
-pub(super) fn items<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec<Item<'a>> {
-    let said = |role, content| Item::Said { role, content };
+fn items(message: &Message, inputs: &RequestInputs<'_>) -> Vec<Value> {
+    let said = |role: &str, content: &str| json!({"role": role, "content": content});
     match message {
         Message::System { .. } => Vec::new(),
         Message::Task { text } | Message::Note { text } => vec![said("user", text)],
@@ -98,25 +68,20 @@ pub(super) fn items<'a>(message: &'a Message, inputs: &RequestInputs<'a>) -> Vec
             let items = kept.iter().filter_map(|item| match item["type"].as_str() {
                 Some("message") => said.take(),
                 Some("function_call") => calls.next().map(called),
-                _ => Some(Item::ReasoningState(item)),
+                _ => Some(item.clone()),
             });
             items.collect()
         }
-        Message::ToolResult { id, output, .. } => vec![Item::Output {
-            r#type: "function_call_output",
-            call_id: id,
-            output,
-        }],
+        Message::ToolResult { id, output, .. } => {
+            vec![json!({"type": "function_call_output", "call_id": id, "output": output})]
+        }
     }
 }
 
-fn called(call: &ToolCall) -> Item<'_> {
-    Item::Call {
-        r#type: "function_call",
-        call_id: &call.id,
-        name: tool_name(&call.name),
-        arguments: AsText(arguments(call)),
-    }
+fn called(call: &ToolCall) -> Value {
+    let name = tool_name(&call.name);
+    let arguments = arguments(call).to_string();
+    json!({"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments})
 }
 
 /// Adds an event or a complete response.

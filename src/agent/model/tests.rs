@@ -55,15 +55,15 @@ fn request(model: &str) -> Value {
     let access = access(model);
     let body = body::write(&RequestInputs {
         access: &access,
-        messages: &shared(messages).iter().collect::<Vec<_>>(),
-        tools: &Arc::new(tools(access.wire)),
+        messages: &messages.iter().collect::<Vec<_>>(),
+        tools: &tools(access.wire),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
         pictures: &[],
         kept: &kept,
     });
-    let mut body: Value = serde_json::from_slice(&body.unwrap()).unwrap();
+    let mut body: Value = serde_json::from_slice(&body).unwrap();
     let declared = body["tools"].take().to_string();
     assert!(declared.contains("run_command") && declared.contains("finish"));
     body
@@ -260,10 +260,6 @@ fn what_was_read_from_and_written_to_the_cache_are_tokens_sent() {
     assert_eq!(priced(Usage::default(), None, Some(price)).cost_usd, None);
 }
 
-fn shared(messages: impl IntoIterator<Item = Message>) -> Vec<Arc<Message>> {
-    messages.into_iter().map(Arc::new).collect()
-}
-
 /// The next request after a response, which is one call of `read_file` in each of these tests.
 fn next_request(model: &str, events: &[Value]) -> Value {
     let mut reply = decode(model, events).unwrap();
@@ -275,15 +271,15 @@ fn next_request(model: &str, events: &[Value]) -> Value {
     }];
     let body = body::write(&RequestInputs {
         access: &access(model),
-        messages: &shared(messages).iter().collect::<Vec<_>>(),
-        tools: &Arc::new(Value::Null),
+        messages: &messages.iter().collect::<Vec<_>>(),
+        tools: &Value::Null,
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
         pictures: &[],
         kept: &kept,
     });
-    serde_json::from_slice(&body.unwrap()).unwrap()
+    serde_json::from_slice(&body).unwrap()
 }
 
 #[test]

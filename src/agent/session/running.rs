@@ -4,7 +4,6 @@ use super::{Limits, ModelRequest, Observation, Slice, State, Step, decide};
 use crate::context::{Budget, Context, Message};
 use crate::model_error::ModelErrorKind;
 use crate::texts;
-use std::sync::Arc;
 
 /// A running session: its state and its transcript, both folds of its history.
 #[derive(Debug, Clone)]
@@ -81,7 +80,7 @@ impl Session {
     }
 
     /// The messages of the current request, within the budget.
-    pub fn request(&self) -> Vec<&Arc<Message>> {
+    pub fn request(&self) -> Vec<&Message> {
         self.context.request()
     }
 

@@ -9,7 +9,6 @@ use crate::model_error::ModelErrorKind;
 use crate::texts;
 use crate::tool::Arguments;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 pub(super) fn text(text: &str) -> Response {
     Response {

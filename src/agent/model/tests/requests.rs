@@ -101,19 +101,17 @@ fn written(model: &str, messages: &[Message]) -> String {
 
 fn with_pictures(model: &str, messages: &[Message], pictures: &[Picture]) -> String {
     let access = access(model);
-    let messages = shared(messages.iter().cloned());
-    let messages: Vec<&Arc<Message>> = messages.iter().collect();
     let body = body::write(&RequestInputs {
         access: &access,
-        messages: &messages,
-        tools: &Arc::new(tools(access.wire)),
+        messages: &messages.iter().collect::<Vec<_>>(),
+        tools: &tools(access.wire),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
         pictures,
         kept: &kept(access.wire),
     });
-    String::from_utf8(body.unwrap()).unwrap()
+    String::from_utf8(body).unwrap()
 }
 
 /// A request with one message per line. The declarations are tested elsewhere.

@@ -299,12 +299,7 @@ fn the_transcript_holds_results_before_notes_and_fits_the_budget() {
         ]
     );
     let sent = played.session.request();
-    assert!(
-        played
-            .session
-            .messages()
-            .eq(sent.into_iter().map(Arc::as_ref))
-    );
+    assert!(played.session.messages().eq(sent.into_iter()));
 }
 
 #[test]
