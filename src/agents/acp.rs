@@ -18,7 +18,7 @@
 
 use super::output::{self, Chunks, OpenCalls, is_session_id};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
-use super::{json, mcp, text};
+use super::{json, mcp};
 use crate::domain::agent::{
     AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, UsageBasis,
 };
@@ -149,14 +149,9 @@ impl Reader {
         let version = json::count(result, "/protocolVersion");
         if version != Some(VERSION) {
             let spoken = version.map_or("none".to_owned(), |version| version.to_string());
-            return self.end_with(ApiError {
-                status: None,
-                message: format!(
-                    "the agent speaks version {spoken} of the Agent Client Protocol, {VERSION} is needed"
-                ),
-                retry_after_ms: None,
-                class: ApiErrorClass::Unavailable,
-            });
+            return self.end_with(output::unavailable(format!(
+                "the agent speaks version {spoken} of the Agent Client Protocol, {VERSION} is needed"
+            )));
         }
         self.can_load = json::flag(result, "/agentCapabilities/loadSession");
         let reaches_urls = json::flag(result, "/agentCapabilities/mcpCapabilities/http");
@@ -233,10 +228,7 @@ impl Reader {
 
     fn end_with(&mut self, error: ApiError) -> Vec<AgentEvent> {
         let mut events = self.flush();
-        events.push(AgentEvent::Error {
-            message: text::cut(&error.message, text::ERROR_CHARS),
-            is_final: true,
-        });
+        events.push(output::error(&error.message, true));
         self.report.api_error = Some(error);
         self.end();
         events
@@ -280,10 +272,7 @@ impl Reader {
         let chunk = || json::text(update, "/content/text").unwrap_or_default();
         match json::text(update, "/sessionUpdate").unwrap_or_default() {
             "agent_message_chunk" => {
-                let thought = self
-                    .thought
-                    .take()
-                    .map(|text| AgentEvent::Reasoning { text });
+                let thought = self.thought();
                 let part = self.said.push(chunk());
                 let said = part.map(|text| self.said(text));
                 thought.into_iter().chain(said).collect()
@@ -314,12 +303,14 @@ impl Reader {
 
     /// The events of the messages whose chunks are now complete.
     fn flush(&mut self) -> Vec<AgentEvent> {
-        let thought = self
-            .thought
-            .take()
-            .map(|text| AgentEvent::Reasoning { text });
+        let thought = self.thought();
         let said = self.said.take().map(|text| self.said(text));
         thought.into_iter().chain(said).collect()
+    }
+
+    fn thought(&mut self) -> Option<AgentEvent> {
+        let text = self.thought.take()?;
+        Some(AgentEvent::Reasoning { text })
     }
 
     fn said(&mut self, text: String) -> AgentEvent {
@@ -328,7 +319,6 @@ impl Reader {
     }
 
     fn call(&mut self, update: &Value) -> Vec<AgentEvent> {
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let id = json::text(update, "/toolCallId").map(str::to_owned);
         let title = json::text(update, "/title").filter(|title| !title.is_empty());
         let input = update.get("rawInput").unwrap_or(&Value::Null);
@@ -336,15 +326,10 @@ impl Reader {
         if let Some(id) = &id {
             self.open_calls.open(id, Call::default());
         }
-        let call = AgentEvent::ToolCall {
-            id,
-            name: json::text(update, "/kind").unwrap_or("other").to_owned(),
-            summary: text::one_line(&summary),
-        };
-        [call]
-            .into_iter()
-            .chain(self.call_changed(update))
-            .collect()
+        let name = json::text(update, "/kind").unwrap_or("other");
+        let mut events = vec![output::tool_call(&mut self.report, id, name, &summary)];
+        events.extend(self.call_changed(update));
+        events
     }
 
     /// The events of an updated call: its result once it has ended, and the files that it then has changed.
@@ -375,22 +360,11 @@ impl Reader {
         let said = texts.collect::<Vec<_>>().join("\n");
         let exit_code = output::exit_code_in_words(&said);
         let ok = ok && exit_code.is_none_or(|code| code == 0);
-        let result = AgentEvent::ToolResult {
-            id: id.map(str::to_owned),
-            ok,
-            exit_code,
-            summary: text::excerpt(&said),
-        };
-        let changes = call
-            .filter(|_| ok)
-            .map(|call| call.changes)
-            .into_iter()
-            .flatten()
-            .map(|(path, kind)| AgentEvent::FileChange {
-                path,
-                kind: kind.to_owned(),
-            });
-        [result].into_iter().chain(changes).collect()
+        let mut events = vec![output::tool_result(id, ok, exit_code, &said)];
+        let changes = call.filter(|_| ok).map(|call| call.changes);
+        let changes = changes.unwrap_or_default().into_iter();
+        events.extend(changes.map(|(path, kind)| output::file_change(path, kind)));
+        events
     }
 
     fn plan(&mut self, update: &Value) -> AgentEvent {

@@ -7,13 +7,13 @@
 mod todo;
 
 use super::gateway::{ANTHROPIC, BehindGateway};
+use super::json;
 use super::mcp::Form;
 use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
 };
-use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
 use crate::domain::api_error::{classify, classify_final};
 use serde_json::Value;
@@ -358,7 +358,6 @@ impl Reader {
     }
 
     fn call(&mut self, block: &Value) -> AgentEvent {
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(block, "/name");
         let input = block.get("input").unwrap_or(&Value::Null);
         let id = json::text(block, "/id").map(str::to_owned);
@@ -370,11 +369,7 @@ impl Reader {
             };
             self.open_calls.open(id, call);
         }
-        AgentEvent::ToolCall {
-            id,
-            summary: text::one_line(&output::summary_of(input)),
-            name,
-        }
+        output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
     }
 
     fn user(&mut self, event: &Value) -> Vec<AgentEvent> {
@@ -386,28 +381,20 @@ impl Reader {
     }
 
     fn tool_result(&mut self, block: &Value, event: &Value) -> Vec<AgentEvent> {
-        let id = json::text(block, "/tool_use_id").map(str::to_owned);
-        let call = self.open_calls.close(id.as_deref());
+        let id = json::text(block, "/tool_use_id");
+        let call = self.open_calls.close(id);
         let ok = !json::flag(block, "/is_error");
         let output = content_text(block.get("content"));
         let name = call.as_ref().map_or("", |call| call.name.as_str());
         let exit_code = exit_code_of(name, ok, &output, event);
-        let mut events = vec![AgentEvent::ToolResult {
-            id,
-            ok,
-            exit_code,
-            summary: text::excerpt(&output),
-        }];
+        let mut events = vec![output::tool_result(id, ok, exit_code, &output)];
         let Some(call) = call.filter(|_| ok) else {
             return events;
         };
         if let Some(path) = call.path {
             let created = json::text(event, "/tool_use_result/type") == Some("create");
             let kind = if created { "add" } else { "update" };
-            events.push(AgentEvent::FileChange {
-                path,
-                kind: kind.to_owned(),
-            });
+            events.push(output::file_change(path, kind));
         }
         if let Some(change) = call.todo {
             self.todo
@@ -468,11 +455,7 @@ impl Reader {
                 return None;
             }
         };
-        let message = text::cut(&message, text::ERROR_CHARS);
-        Some(AgentEvent::Error {
-            message,
-            is_final: true,
-        })
+        Some(output::error(&message, true))
     }
 }
 

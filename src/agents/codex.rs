@@ -9,9 +9,7 @@ use super::output::{self, OpenCalls, is_session_id};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
-use crate::domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage, UsageBasis,
-};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, TodoItem, TodoStatus, UsageBasis};
 use crate::domain::api_error::{classify, classify_final};
 use crate::domain::mcp::{Header, McpKind, McpServer};
 use serde_json::Value;
@@ -265,7 +263,7 @@ impl Reader {
             "error" => {
                 let message = json::string(event, "/message");
                 self.last_error = Some(message.clone());
-                vec![error(&message, false)]
+                vec![output::error(&message, false)]
             }
             _ => return None,
         };
@@ -291,7 +289,7 @@ impl Reader {
     fn item_completed(&mut self, item: &Value) -> Option<Vec<AgentEvent>> {
         let kind = json::text(item, "/type")?;
         if kind == "error" {
-            return Some(vec![error(&json::string(item, "/message"), false)]);
+            return Some(vec![output::error(&json::string(item, "/message"), false)]);
         }
         self.last_error = None;
         Some(match kind {
@@ -326,12 +324,8 @@ impl Reader {
             }
             self.open_items.open(id, ());
         }
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
-        Some(Some(AgentEvent::ToolCall {
-            id,
-            name,
-            summary: text::one_line(&summary),
-        }))
+        let call = output::tool_call(&mut self.report, id, &name, &summary);
+        Some(Some(call))
     }
 
     /// Detects a broken sandbox: if codex's sandbox does not work, every command fails with the sandbox's own
@@ -358,12 +352,7 @@ impl Reader {
             .sandbox_error
             .as_deref()
             .filter(|_| self.unconfined == self.commands)?;
-        Some(ApiError {
-            status: None,
-            message: format!("{message} ({SANDBOX_REMEDY})"),
-            retry_after_ms: None,
-            class: ApiErrorClass::Unavailable,
-        })
+        Some(output::unavailable(format!("{message} ({SANDBOX_REMEDY})")))
     }
 
     fn todo(&mut self, item: &Value) -> AgentEvent {
@@ -384,19 +373,19 @@ impl Reader {
     fn turn_completed(&mut self, event: &Value) -> AgentEvent {
         self.ended = true;
         self.report.api_error = None;
-        self.report.usage = Usage {
-            tokens_in: json::count(event, "/usage/input_tokens"),
-            tokens_cached: json::count(event, "/usage/cached_input_tokens"),
-            tokens_out: json::count(event, "/usage/output_tokens"),
-            cost_usd: None,
-        };
+        let counts = [
+            "/usage/input_tokens",
+            "/usage/cached_input_tokens",
+            "/usage/output_tokens",
+        ];
+        self.report.usage = output::usage(event, counts);
         AgentEvent::Usage(self.report.usage)
     }
 
     fn turn_failed(&mut self, message: &str) -> AgentEvent {
         self.ended = true;
         self.report.api_error = Some(SPEC.with_remedy(classify_final(None, message)));
-        error(message, true)
+        output::error(message, true)
     }
 
     fn error_of_a_turn_without_end(&self, exit: ExitFacts<'_>) -> Option<ApiError> {
@@ -455,16 +444,12 @@ fn succeeded(item: &Value) -> bool {
 }
 
 fn result(item: &Value) -> AgentEvent {
-    let output = json::text(item, "/aggregated_output")
+    let said = json::text(item, "/aggregated_output")
         .or_else(|| json::text(item, "/error/message"))
         .or_else(|| json::text(item, "/result/content/0/text"))
         .unwrap_or_default();
-    AgentEvent::ToolResult {
-        id: json::text(item, "/id").map(str::to_owned),
-        ok: succeeded(item),
-        exit_code: json::exit_code(item, "/exit_code"),
-        summary: text::excerpt(output),
-    }
+    let exit_code = json::exit_code(item, "/exit_code");
+    output::tool_result(json::text(item, "/id"), succeeded(item), exit_code, said)
 }
 
 fn file_changes(item: &Value) -> Vec<AgentEvent> {
@@ -472,18 +457,13 @@ fn file_changes(item: &Value) -> Vec<AgentEvent> {
         return Vec::new();
     }
     let changes = json::list(item, "/changes").iter();
-    let change = |change: &Value| AgentEvent::FileChange {
-        path: json::string(change, "/path"),
-        kind: json::string(change, "/kind"),
+    let change = |change: &Value| {
+        output::file_change(
+            json::string(change, "/path"),
+            &json::string(change, "/kind"),
+        )
     };
     changes.map(change).collect()
-}
-
-fn error(message: &str, is_final: bool) -> AgentEvent {
-    AgentEvent::Error {
-        message: text::cut(message, text::ERROR_CHARS),
-        is_final,
-    }
 }
 
 #[cfg(test)]

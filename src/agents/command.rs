@@ -1,6 +1,6 @@
 //! Any command as an agent: its stdout is the transcript, and it may also print Sprag's own events.
 
-use super::output::{is_session_id, raw};
+use super::output::{self, is_session_id, raw};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
@@ -245,10 +245,7 @@ fn event(line: &Value) -> Option<AgentEvent> {
             tokens_out: json::count(line, "/tokens_out"),
             cost_usd: line.get("cost_usd").and_then(Value::as_f64),
         }),
-        "error" => AgentEvent::Error {
-            message: text::cut(&own("/message")?, text::ERROR_CHARS),
-            is_final: json::flag(line, "/is_final"),
-        },
+        "error" => output::error(&own("/message")?, json::flag(line, "/is_final")),
         "raw" => AgentEvent::Raw {
             line: text::excerpt(&own("/line")?),
         },

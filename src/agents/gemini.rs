@@ -7,12 +7,12 @@
 //! status `success` and its exit code as text.
 
 use super::gateway::{BehindGateway, GEMINI};
+use super::json;
 use super::mcp::Form;
 use super::output::{self, Chunks, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
-use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport, ApiError, Usage};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -176,10 +176,7 @@ impl Reader {
             "message" => self.message(event),
             "tool_use" => vec![self.call(event)],
             "tool_result" => self.tool_result(event),
-            "error" => vec![AgentEvent::Error {
-                message: text::cut(&json::string(event, "/message"), text::ERROR_CHARS),
-                is_final: false,
-            }],
+            "error" => vec![output::error(&json::string(event, "/message"), false)],
             "result" => self.result(event),
             _ => return None,
         });
@@ -211,7 +208,6 @@ impl Reader {
     fn call(&mut self, event: &Value) -> AgentEvent {
         // A message before a tool call is not the final message.
         self.report.final_message = None;
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(event, "/tool_name");
         let input = event.get("parameters").unwrap_or(&Value::Null);
         let id = json::text(event, "/tool_id").map(str::to_owned);
@@ -220,43 +216,32 @@ impl Reader {
             let path = json::text(input, "/file_path").filter(|_| edits);
             self.open_calls.open(id, path.map(str::to_owned));
         }
-        AgentEvent::ToolCall {
-            id,
-            summary: text::one_line(&output::summary_of(input)),
-            name,
-        }
+        output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
     }
 
     fn tool_result(&mut self, event: &Value) -> Vec<AgentEvent> {
-        let id = json::text(event, "/tool_id").map(str::to_owned);
-        let path = self.open_calls.close(id.as_deref()).flatten();
+        let id = json::text(event, "/tool_id");
+        let path = self.open_calls.close(id).flatten();
         let said = json::text(event, "/output")
             .or_else(|| json::text(event, "/error/message"))
             .unwrap_or_default();
         let exit_code = output::exit_code_in_words(said);
         let succeeded = json::text(event, "/status") == Some("success");
         let ok = succeeded && exit_code.is_none_or(|code| code == 0);
-        let mut events = vec![AgentEvent::ToolResult {
-            id,
-            ok,
-            exit_code,
-            summary: text::excerpt(said),
-        }];
-        events.extend(path.filter(|_| ok).map(|path| AgentEvent::FileChange {
-            path,
-            kind: "update".to_owned(),
-        }));
-        events
+        let result = output::tool_result(id, ok, exit_code, said);
+        let change = path.filter(|_| ok);
+        let change = change.map(|path| output::file_change(path, "update"));
+        [result].into_iter().chain(change).collect()
     }
 
     fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
         self.ended = true;
-        self.report.usage = Usage {
-            tokens_in: json::count(event, "/stats/input_tokens"),
-            tokens_cached: json::count(event, "/stats/cached"),
-            tokens_out: json::count(event, "/stats/output_tokens"),
-            cost_usd: None,
-        };
+        let counts = [
+            "/stats/input_tokens",
+            "/stats/cached",
+            "/stats/output_tokens",
+        ];
+        self.report.usage = output::usage(event, counts);
         let mut events = vec![AgentEvent::Usage(self.report.usage)];
         if json::text(event, "/status") == Some("error") {
             let message = json::string(event, "/error/message");
@@ -266,10 +251,7 @@ impl Reader {
                 }
                 _ => self.report.api_error = Some(api_error(&message)),
             }
-            events.push(AgentEvent::Error {
-                message: text::cut(&message, text::ERROR_CHARS),
-                is_final: true,
-            });
+            events.push(output::error(&message, true));
         }
         events
     }
@@ -283,10 +265,7 @@ fn status_of(code: Option<i32>) -> Option<u16> {
 
 /// Parses `[API Error: {"error":{"code":401,"message":"…"}}]`, where the status is in the message.
 fn api_error(message: &str) -> ApiError {
-    let inner = message
-        .trim()
-        .strip_prefix("[API Error: ")
-        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = output::api_error_in(message);
     let told = inner.and_then(|inner| json::object(inner.as_bytes()));
     let (status, words) = match &told {
         Some(told) => (

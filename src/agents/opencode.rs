@@ -4,11 +4,11 @@
 //! line; tokens and cost are those of a step and must be added up; an API error is a separate event, and the
 //! exit code is 1; after a refused tool call it exits with 0 and no further message.
 
+use super::json;
 use super::mcp::Form;
 use super::output;
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
-use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, Usage};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
@@ -155,35 +155,25 @@ impl Reader {
     fn tool(&mut self, part: &Value) -> Vec<AgentEvent> {
         // A message before a tool call is not the final message.
         self.report.final_message = None;
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(part, "/tool");
-        let id = json::text(part, "/callID").map(str::to_owned);
+        let id = json::text(part, "/callID");
         let input = part.pointer("/state/input").unwrap_or(&Value::Null);
         let exit_code = json::exit_code(part, "/state/metadata/exit");
         let finished = json::text(part, "/state/status") == Some("completed");
         let ok = finished && exit_code.is_none_or(|code| code == 0);
         let said = json::text(part, "/state/output").or_else(|| json::text(part, "/state/error"));
+        let own_id = id.map(str::to_owned);
+        let summary = output::summary_of(input);
         let mut events = vec![
-            AgentEvent::ToolCall {
-                id: id.clone(),
-                name: name.clone(),
-                summary: text::one_line(&output::summary_of(input)),
-            },
-            AgentEvent::ToolResult {
-                id,
-                ok,
-                exit_code,
-                summary: text::excerpt(said.unwrap_or_default()),
-            },
+            output::tool_call(&mut self.report, own_id, &name, &summary),
+            output::tool_result(id, ok, exit_code, said.unwrap_or_default()),
         ];
         let edits = matches!(name.as_str(), "write" | "edit" | "patch") && ok;
         if let Some(path) = json::text(input, "/filePath").filter(|_| edits) {
             let is_new = name == "write"
                 && part.pointer("/state/metadata/exists") == Some(&Value::Bool(false));
-            events.push(AgentEvent::FileChange {
-                path: path.to_owned(),
-                kind: if is_new { "add" } else { "update" }.to_owned(),
-            });
+            let kind = if is_new { "add" } else { "update" };
+            events.push(output::file_change(path.to_owned(), kind));
         }
         if name == "todowrite" && ok {
             let todos = json::list(input, "/todos");
@@ -220,10 +210,7 @@ impl Reader {
             .unwrap_or("the turn failed without a message");
         let error = classify_final(status, message);
         self.report.api_error = Some(SPEC.with_remedy(error));
-        AgentEvent::Error {
-            message: text::cut(message, text::ERROR_CHARS),
-            is_final: true,
-        }
+        output::error(message, true)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The common parts of the readers of agents' output.
 
 use super::{json, text};
-use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
+use crate::domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, TodoStatus, Usage,
+};
 use serde_json::Value;
 
 /// Maximum number of tool calls that wait for their result, so that an agent that sends no results does not
@@ -73,6 +75,76 @@ pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
             line: text::excerpt(text),
         }]
     }
+}
+
+/// The event for an error of the agent.
+pub(super) fn error(message: &str, is_final: bool) -> AgentEvent {
+    AgentEvent::Error {
+        message: text::cut(message, text::ERROR_CHARS),
+        is_final,
+    }
+}
+
+/// An error after which the agent is of no use until a person does something.
+pub(super) fn unavailable(message: String) -> ApiError {
+    ApiError {
+        status: None,
+        message,
+        retry_after_ms: None,
+        class: ApiErrorClass::Unavailable,
+    }
+}
+
+/// Counts a tool call, and returns its event.
+pub(super) fn tool_call(
+    report: &mut AgentReport,
+    id: Option<String>,
+    name: &str,
+    summary: &str,
+) -> AgentEvent {
+    report.tool_calls = report.tool_calls.saturating_add(1);
+    AgentEvent::ToolCall {
+        id,
+        name: name.to_owned(),
+        summary: text::one_line(summary),
+    }
+}
+
+/// The event for the result of a tool call.
+pub(super) fn tool_result(
+    id: Option<&str>,
+    ok: bool,
+    exit_code: Option<i32>,
+    said: &str,
+) -> AgentEvent {
+    AgentEvent::ToolResult {
+        id: id.map(str::to_owned),
+        ok,
+        exit_code,
+        summary: text::excerpt(said),
+    }
+}
+
+/// The event for a file that the agent changed.
+pub(super) fn file_change(path: String, kind: &str) -> AgentEvent {
+    let kind = kind.to_owned();
+    AgentEvent::FileChange { path, kind }
+}
+
+/// The counts of tokens at these JSON pointers: sent, read from a cache, received.
+pub(super) fn usage(event: &Value, [sent, cached, received]: [&str; 3]) -> Usage {
+    Usage {
+        tokens_in: json::count(event, sent),
+        tokens_cached: json::count(event, cached),
+        tokens_out: json::count(event, received),
+        cost_usd: None,
+    }
+}
+
+/// The text of an API error in the form of Gemini CLI and its fork.
+pub(super) fn api_error_in(message: &str) -> Option<&str> {
+    let rest = message.trim().strip_prefix("[API Error: ")?;
+    rest.strip_suffix(']')
 }
 
 /// The argument of a tool call that is most informative for a person.

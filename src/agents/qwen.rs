@@ -7,12 +7,12 @@
 
 use super::gateway::{BehindGateway, OPENAI};
 use super::gemini::shared_arguments;
+use super::json;
 use super::mcp::Form;
 use super::output::{self, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package, Variable};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
-use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, Usage, UsageBasis};
+use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, UsageBasis};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -172,7 +172,6 @@ impl Reader {
     }
 
     fn call(&mut self, block: &Value) -> AgentEvent {
-        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         let name = json::string(block, "/name");
         let input = block.get("input").unwrap_or(&Value::Null);
         let id = json::text(block, "/id").map(str::to_owned);
@@ -186,34 +185,23 @@ impl Reader {
             };
             self.open_calls.open(id, call);
         }
-        AgentEvent::ToolCall {
-            id,
-            summary: text::one_line(&output::summary_of(input)),
-            name,
-        }
+        output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
     }
 
     fn tool_result(&mut self, block: &Value) -> Vec<AgentEvent> {
-        let id = json::text(block, "/tool_use_id").map(str::to_owned);
-        let call = self.open_calls.close(id.as_deref());
+        let id = json::text(block, "/tool_use_id");
+        let call = self.open_calls.close(id);
         let said = json::text(block, "/content").unwrap_or_default();
         let exit_code = output::exit_code_in_words(said);
         let ok = !json::flag(block, "/is_error") && exit_code.is_none_or(|code| code == 0);
-        let mut events = vec![AgentEvent::ToolResult {
-            id,
-            ok,
-            exit_code,
-            summary: text::excerpt(said),
-        }];
+        let mut events = vec![output::tool_result(id, ok, exit_code, said)];
         let Some(call) = call.filter(|_| ok) else {
             return events;
         };
         if let Some(path) = call.path {
             let is_new = said.contains("created");
-            events.push(AgentEvent::FileChange {
-                path,
-                kind: if is_new { "add" } else { "update" }.to_owned(),
-            });
+            let kind = if is_new { "add" } else { "update" };
+            events.push(output::file_change(path, kind));
         }
         if let Some(items) = call.todo {
             self.report.todo.clone_from(&items);
@@ -224,21 +212,19 @@ impl Reader {
 
     fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
         self.session(event);
-        self.report.usage = Usage {
-            tokens_in: json::count(event, "/usage/input_tokens"),
-            tokens_cached: json::count(event, "/usage/cache_read_input_tokens"),
-            tokens_out: json::count(event, "/usage/output_tokens"),
-            cost_usd: None,
-        };
+        let counts = [
+            "/usage/input_tokens",
+            "/usage/cache_read_input_tokens",
+            "/usage/output_tokens",
+        ];
+        self.report.usage = output::usage(event, counts);
         let denials = json::list(event, "/permission_denials").len();
         self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
         let mut events = vec![AgentEvent::Usage(self.report.usage)];
         let said = json::text(event, "/result")
             .or_else(|| json::text(event, "/error/message"))
             .unwrap_or_default();
-        let refused = said
-            .strip_prefix("[API Error: ")
-            .and_then(|rest| rest.strip_suffix(']'));
+        let refused = output::api_error_in(said);
         if refused.is_none() && !json::flag(event, "/is_error") {
             self.report.final_message =
                 Some(said.to_owned()).filter(|text| !text.trim().is_empty());
@@ -248,10 +234,7 @@ impl Reader {
         let status = message.split(' ').next().and_then(|word| word.parse().ok());
         let error = classify_final(status, message);
         self.report.api_error = Some(SPEC.with_remedy(error));
-        events.push(AgentEvent::Error {
-            message: text::cut(message, text::ERROR_CHARS),
-            is_final: true,
-        });
+        events.push(output::error(message, true));
         events
     }
 }

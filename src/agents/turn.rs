@@ -1,7 +1,7 @@
 //! One turn of an agent: its request, the facts about its end, and the reader of its output.
 
 use super::output;
-use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify;
 use crate::domain::mcp::McpServer;
 use crate::domain::output_schema::OutputSchema;
@@ -180,12 +180,7 @@ impl ExitFacts<'_> {
             lines if lines.is_empty() => "exited at once without saying why".to_owned(),
             lines => lines,
         };
-        Some(classify(None, &message).unwrap_or(ApiError {
-            status: None,
-            message,
-            retry_after_ms: None,
-            class: ApiErrorClass::Unavailable,
-        }))
+        Some(classify(None, &message).unwrap_or_else(|| output::unavailable(message)))
     }
 
     /// The API error in the last lines on stderr of a process that exited by itself with a failure.

@@ -1,7 +1,7 @@
 //! claude's own to-do list: complete in `TodoWrite`, or item by item in `TaskCreate` and `TaskUpdate`,
 //! depending on the version.
 
-use crate::agents::json;
+use crate::agents::{json, output};
 use crate::domain::agent::{TodoItem, TodoStatus};
 use serde_json::Value;
 
@@ -33,7 +33,10 @@ impl Change {
     pub(super) fn of(tool: &str, input: &Value) -> Option<Self> {
         match tool {
             "TodoWrite" => Some(Self::Replace(
-                json::list(input, "/todos").iter().map(todo).collect(),
+                json::list(input, "/todos")
+                    .iter()
+                    .map(output::todo_item)
+                    .collect(),
             )),
             "TaskCreate" => Some(Self::Create(TodoItem {
                 text: json::string(input, "/subject"),
@@ -92,15 +95,6 @@ impl List {
     /// Every item, in claude's order.
     pub(super) fn items(&self) -> Vec<TodoItem> {
         self.items.iter().map(|(_, item)| item.clone()).collect()
-    }
-}
-
-fn todo(value: &Value) -> TodoItem {
-    TodoItem {
-        text: json::string(value, "/content"),
-        status: json::text(value, "/status")
-            .and_then(status)
-            .unwrap_or(TodoStatus::Pending),
     }
 }
 

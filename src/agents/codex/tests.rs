@@ -6,6 +6,7 @@ use super::super::{CliAgent, ExitFacts, OwnSandbox, TurnRequest};
 use super::*;
 use crate::domain::agent::AgentEvent::{SessionStarted, Todo, Usage as Used};
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
+use crate::domain::agent::Usage;
 
 const HIGH_DEMAND: &str =
     "We’re currently experiencing high demand, which may cause temporary errors.";
