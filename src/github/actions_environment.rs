@@ -5,7 +5,7 @@ use crate::domain::settings::variables;
 use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::domain::trigger::run_name::RunName;
 use crate::git::RETRY_PAUSES;
-use crate::github::api::{Client, Limits, Settings};
+use crate::github::api::{Client, Limits, Repo, Settings};
 use crate::http::Network;
 use crate::settings::inputs::token;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -77,6 +77,14 @@ impl ActionsEnvironment {
             limits: self.limits,
         };
         Client::new(settings, &self.network)
+    }
+
+    /// The repository of the job.
+    ///
+    /// # Errors
+    /// As for [`Self::client`], or an invalid name.
+    pub fn repo(&self) -> Result<Repo, crate::github::api::Error> {
+        self.client()?.repo(&self.place.repository)
     }
 }
 

@@ -61,10 +61,7 @@ pub async fn commit(
             change.map_err(|error| told(&error))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let repo = actions
-        .client()
-        .and_then(|client| client.repo(&actions.place.repository))
-        .map_err(|error| told(&error))?;
+    let repo = actions.repo().map_err(|error| told(&error))?;
     let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
     let mut signature = None;

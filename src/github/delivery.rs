@@ -9,7 +9,7 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, NewPull, Repo};
 use crate::github::request::{Proposal, RunRequest, WorkBranch};
 use crate::report::markdown::pull_request;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit for everything on GitHub except the push itself.
 pub const FOLLOW_UP_TIMEOUT: Duration = Duration::from_secs(120);
@@ -59,11 +59,7 @@ pub async fn closed_meanwhile(
     request: &RunRequest,
 ) -> Option<ClosedPull> {
     let number = request.number.filter(|_| request.is_pull)?;
-    let client = actions
-        .client()
-        .ok()?
-        .with_deadline(Instant::now() + CLOSED_TIMEOUT);
-    let repo = client.repo(&request.context.place.repository).ok()?;
+    let repo = actions.repo().ok()?.within(CLOSED_TIMEOUT);
     let pull = repo.pull(number).await.ok()?;
     (pull.state == "closed").then_some(if pull.merged {
         ClosedPull::Merged
@@ -92,13 +88,8 @@ impl AfterPush<'_> {
     /// the work and its pull request are in place, and messages for the user.
     pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
         let request = self.request;
-        let repo = self.actions.client().and_then(|client| {
-            client
-                .with_deadline(Instant::now() + self.patience)
-                .repo(&request.context.place.repository)
-        });
-        let repo = match repo {
-            Ok(repo) => repo,
+        let repo = match self.actions.repo() {
+            Ok(repo) => repo.within(self.patience),
             Err(error) => return (false, vec![format!("GitHub cannot be queried: {error}")]),
         };
         let mut troubles = Vec::new();

@@ -22,14 +22,14 @@ use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Access;
 use crate::github::api::ReactTo;
 use crate::github::request::{Page, Review, RunRequest};
+use crate::plain_file;
 use crate::settings::inputs;
 pub use answer::{JobEnd, declined, ended, report_not_started};
 use approval::{approved, with_earlier_plan};
 pub use fetch::EventLookup;
 pub use place::{Checkout, OwnWork, PlanBranches, at_the_ref, give_own_branch, remote};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 /// Maximum size in bytes of a payload that is read. GitHub's own limit is 25 MB.
@@ -191,17 +191,11 @@ fn is_of_a_writer(context: &Context) -> bool {
 
 fn payload_of(path: &Path) -> Result<Value> {
     let shown = path.display();
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_PAYLOAD + 1).read_to_end(&mut bytes));
-    read.map_err(|error| {
+    let read = File::open(path).and_then(|file| plain_file::content_of(file, MAX_PAYLOAD));
+    let bytes = read.map_err(|error| {
         Error::environment(format!("the event file {shown} cannot be read: {error}"))
             .hint("GITHUB_EVENT_PATH names it, which GitHub Actions sets")
     })?;
-    if bytes.len() as u64 > MAX_PAYLOAD {
-        return Err(Error::config(format!(
-            "the event file {shown} is too large"
-        )));
-    }
     serde_json::from_slice(&bytes).map_err(|error| {
         Error::config(format!("the event file {shown} is not valid JSON: {error}"))
     })
@@ -230,9 +224,8 @@ pub async fn decide(
     if purpose == Purpose::Place {
         triggers.queue = None;
     }
-    let client = actions.client()?;
-    let repo = client.repo(&actions.place.repository)?;
-    let identity = client.identity().await;
+    let repo = actions.repo()?;
+    let identity = repo.identity().await;
     let own = identity.as_ref().ok();
     triggers.own_login = own.map(|identity| identity.login.clone());
     let lookup = EventLookup {
@@ -255,9 +248,10 @@ pub async fn decide(
             return match request {
                 None => Ok(EventDecision::Over(JobEnd::nothing(reason))),
                 Some(_) if is_closed(&event) && pushes(settings, purpose) => {
-                    let what = "pull request";
-                    let end = JobEnd::refused(&Refusal::Closed { what });
-                    Ok(EventDecision::Over(end))
+                    let closed = Refusal::Closed {
+                        what: "pull request",
+                    };
+                    Ok(EventDecision::Over(JobEnd::refused(&closed)))
                 }
                 Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
             };
@@ -313,12 +307,9 @@ fn show_as_before_this_run(facts: &mut Facts, candidate: &Candidate) {
 
 /// Records which tasks of an issue Sprag had done when a run begins.
 pub(crate) fn note_own(state: &mut State, plan: &Plan, is_own: impl Fn(&str) -> bool) {
-    let done = plan
-        .tasks
-        .iter()
-        .filter(|task| task.status == TaskStatus::Done);
-    let titles = done.map(|task| task.title.as_str());
-    state.note_done(titles.filter(|title| is_own(title)));
+    let is_done = |task: &&Task| task.status == TaskStatus::Done && is_own(&task.title);
+    let done = plan.tasks.iter().filter(is_done);
+    state.note_done(done.map(|task| task.title.as_str()));
 }
 
 /// The title of the work: the first line of the instruction, or a description of what to fix.
@@ -345,7 +336,7 @@ fn title(candidate: &Candidate) -> String {
 
 /// A plan of one task.
 pub(crate) fn one_task(title: &str, task: &str, kind: TaskKind) -> String {
-    let plan = serde_json::json!({
+    let plan = json!({
         "title": title,
         "tasks": [{ "id": "t1", "title": title, "description": task, "kind": kind }],
     });
@@ -412,10 +403,8 @@ impl RequestHandling<'_> {
         if !authorised.candidate.request.is_work() {
             return Ok(EventDecision::Over(self.answer(authorised).await));
         }
-        let request = match (
-            &authorised.candidate.request,
-            &authorised.state.last_request,
-        ) {
+        let asked = &authorised.candidate.request;
+        let request = match (asked, &authorised.state.last_request) {
             (Request::Retry | Request::Continue | Request::Answer(_), Some(last)) => last.clone(),
             (Request::Answer(_), None) => Request::Continue,
             (request, _) => request.clone(),
@@ -425,19 +414,18 @@ impl RequestHandling<'_> {
                 Request::Draft(String::new())
             }
             // The plan is kept with the work.
-            Request::Approve(_) if authorised.candidate.request.continues() => Request::Continue,
+            Request::Approve(_) if asked.continues() => Request::Continue,
             request => request,
         };
         let mut run = place::request(self.actions, &authorised, self.triggers);
         run.comment.clone_from(&self.comment);
-        run.earlier_check = match authorised.candidate.request {
-            Request::Retry | Request::Continue | Request::Answer(_) => {
-                authorised.state.check_run_id
-            }
-            _ => None,
-        };
-        run.continues = authorised.candidate.request.continues();
-        if let Request::Answer(answer) = &authorised.candidate.request {
+        run.continues = asked.continues();
+        let is_again = matches!(
+            asked,
+            Request::Retry | Request::Continue | Request::Answer(_)
+        );
+        run.earlier_check = authorised.state.check_run_id.filter(|_| is_again);
+        if let Request::Answer(answer) = asked {
             run.answer = Some(Answered {
                 question: authorised.state.question.clone().unwrap_or_default(),
                 answer: answer.clone(),
@@ -582,13 +570,9 @@ impl RequestHandling<'_> {
                 .unwrap_or_default(),
             threads: threads.collect(),
         });
-        let tasks: Vec<Value> = tasks
-            .iter()
-            .map(|task| {
-                serde_json::json!({"id": task.id, "title": task.title, "description": task.description})
-            })
-            .collect();
-        let plan = serde_json::json!({ "title": title(candidate), "tasks": tasks });
+        let entry = |it: &review::ReviewTask| json!({"id": it.id, "title": it.title, "description": it.description});
+        let tasks: Vec<Value> = tasks.iter().map(entry).collect();
+        let plan = json!({ "title": title(candidate), "tasks": tasks });
         Some(WorkSource::PlanText(plan.to_string()))
     }
 

@@ -16,7 +16,7 @@ use crate::github::lookup::{Checkout, JobEnd, PlanBranches};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::settings;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Prefix of the refs that count the failed runs of a plan: `<slug>/<digest of the plan>-<run>`. They need no
 /// branch, pull request or issue. Since the digest changes when a plan is edited, the plan is then tried
@@ -54,8 +54,7 @@ pub async fn choose(
     request: &mut RunRequest,
 ) -> Result<Selection> {
     let Checkout { actions, real, .. } = checkout;
-    let client = actions.client()?;
-    let github = client.repo(&actions.place.repository)?;
+    let github = actions.repo()?;
     let base_ref = match &request.base_ref {
         Some(name) => name.clone(),
         None => github.default_branch().await?,
@@ -169,9 +168,7 @@ pub async fn count_run(
     let prefix = request.queued.as_ref()?;
     let actions = ActionsEnvironment::of(context)?;
     let counted = async {
-        let client = actions.client()?;
-        let client = client.with_deadline(Instant::now() + COUNT_TIMEOUT);
-        let github = client.repo(&actions.place.repository)?;
+        let github = actions.repo()?.within(COUNT_TIMEOUT);
         match status {
             status if status.is_complete() => {
                 for (name, _) in github.refs_below(prefix).await? {

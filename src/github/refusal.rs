@@ -26,10 +26,36 @@ pub fn report(context: &Context, error: &Error, out: &mut impl Write) {
     {
         report_status = ReportStatus::Degraded;
     }
-    if let Some(path) = context.path_var("GITHUB_OUTPUT")
-        && let Err(error) = append(&path, &output_file(error, report_status))
-    {
+    if let Err(error) = write_outputs(context, end_of(error.kind), &error.message, report_status) {
         let _ = writeln!(out, "{}", neutral(&format!("no outputs: {error:#}")));
+    }
+}
+
+/// Writes the outputs of a job in which no run starts.
+pub(super) fn write_outputs(
+    context: &Context,
+    end: (RunStatus, Reason),
+    why: &str,
+    report_status: ReportStatus,
+) -> anyhow::Result<()> {
+    let Some(path) = context.path_var("GITHUB_OUTPUT") else {
+        return Ok(());
+    };
+    let (status, reason) = end;
+    let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+    append(
+        &path,
+        &of_no_run(status, reason, why, report_status, &delimiter),
+    )
+}
+
+/// How a run ends that cannot start because of such an error.
+pub(super) fn end_of(kind: ErrorKind) -> (RunStatus, Reason) {
+    match kind {
+        ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
+        ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
+        ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
+        ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
     }
 }
 
@@ -39,7 +65,7 @@ pub fn actions_log(error: &Error) -> String {
     lines.join("\n")
 }
 
-fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(super) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     append_only(path)?.write_all(text.as_bytes())?;
     Ok(())
 }
@@ -69,17 +95,6 @@ fn annotation(error: &Error) -> Annotation {
 fn step_summary(error: &Error) -> String {
     let text = text::block(&error.to_string());
     format!("## ❌ Sprag cannot begin\n\n{}\n", fenced(&text))
-}
-
-fn output_file(error: &Error, report_status: ReportStatus) -> String {
-    let (status, reason) = match error.kind {
-        ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
-        ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
-        ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
-        ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
-    };
-    let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-    of_no_run(status, reason, &error.message, report_status, &delimiter)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::report::markdown::escaped;
 use crate::report::text::{count, short_line};
 use crate::secrets::redact::MASK;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum number of characters of a finding.
 const WORDS: usize = 1_000;
@@ -48,9 +48,8 @@ pub async fn post(
         return vec!["the findings are not posted as a review: the run was stopped".to_owned()];
     }
     let asked = async {
-        let client = actions.client()?.with_deadline(Instant::now() + patience);
-        let identity = client.identity().await?;
-        let repo = client.repo(&request.context.place.repository)?;
+        let repo = actions.repo()?.within(patience);
+        let identity = repo.identity().await?;
         let told = PostedReviews::read(&repo, number, &identity).await?;
         let lines = PatchLines::read(&String::from_utf8_lossy(reviewed.patch));
         let name = &request.context.place.name;

@@ -8,7 +8,7 @@ use crate::github::api::{Error, Identity, Repo};
 use crate::github::request::{Review, RunRequest};
 use crate::report::markdown::escaped;
 use crate::report::text::short_line;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum number of characters of a reason.
 const WORDS: usize = 600;
@@ -32,9 +32,9 @@ pub async fn answer(
         return vec!["the threads of the review are not answered: the run was stopped".to_owned()];
     }
     let asked = async {
-        let client = actions.client()?.with_deadline(Instant::now() + patience);
-        let identity = client.identity().await?;
-        Ok::<_, Error>((client.repo(&request.context.place.repository)?, identity))
+        let repo = actions.repo()?.within(patience);
+        let identity = repo.identity().await?;
+        Ok::<_, Error>((repo, identity))
     };
     match asked.await {
         Ok((repo, identity)) => {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::domain::spend::{SPEND_REFS, day_spend, entry, is_uncounted};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Repo};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Maximum number of outdated refs that one run removes.
 const REMOVED: usize = 20;
@@ -62,12 +62,8 @@ async fn there(repo: &Repo) -> Result<Vec<(String, String)>, Error> {
 
 fn repository(context: &Context, patience: Duration) -> Result<Repo, String> {
     let actions = ActionsEnvironment::of(context).ok_or("there is no access to GitHub")?;
-    let client = actions
-        .client()
-        .map_err(|error| error.to_string())?
-        .with_deadline(Instant::now() + patience);
-    let repo = client.repo(&actions.place.repository);
-    repo.map_err(|error| error.to_string())
+    let repo = actions.repo().map_err(|error| error.to_string())?;
+    Ok(repo.within(patience))
 }
 
 /// Seconds since 1970.

@@ -6,6 +6,7 @@ use super::client::Repo;
 use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
+use super::transport::Keep;
 use hyper::Method;
 use serde::Deserialize;
 use serde_json::json;
@@ -44,7 +45,7 @@ struct Jobs {
 }
 
 #[derive(Deserialize)]
-struct SuiteRuns {
+struct CheckRuns {
     check_runs: Vec<Job>,
 }
 
@@ -66,10 +67,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn jobs_of_suite(&self, suite: u64) -> Result<Vec<Job>, Error> {
-        let path = self.path(&format!("/check-suites/{suite}/check-runs"));
-        self.client
-            .pages(&path, |page: SuiteRuns| page.check_runs, |_| false)
-            .await
+        self.checks_of(&format!("/check-suites/{suite}")).await
     }
 
     /// The latest checks of a commit, of GitHub Actions and of other apps.
@@ -77,10 +75,13 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn jobs_of_commit(&self, commit: &str) -> Result<Vec<Job>, Error> {
-        let path = self.path(&format!("/commits/{}/check-runs", part(commit)));
-        self.client
-            .pages(&path, |page: SuiteRuns| page.check_runs, |_| false)
-            .await
+        self.checks_of(&format!("/commits/{}", part(commit))).await
+    }
+
+    async fn checks_of(&self, what: &str) -> Result<Vec<Job>, Error> {
+        let path = self.path(&format!("{what}/check-runs"));
+        let checks = |page: CheckRuns| page.check_runs;
+        self.client.pages(&path, checks, |_| false).await
     }
 
     /// Cancels a workflow run, with the same effect as when a person cancels it.
@@ -89,7 +90,8 @@ impl Repo {
     /// See [`Error`]; `Conflict` if the run has ended.
     pub async fn cancel_workflow_run(&self, id: u64) -> Result<(), Error> {
         let path = self.path(&format!("/actions/runs/{id}/cancel"));
-        self.client.answer(&Call::post(path)).await.map(|_| ())
+        let call = Call::new(Method::POST, path, Kind::Create);
+        self.client.answer(&call).await.map(drop)
     }
 
     /// The end of a job's log, at most `max_bytes`. GitHub redirects to another host for it, which does not
@@ -98,7 +100,10 @@ impl Repo {
     /// # Errors
     /// See [`Error`]; `NotFound` also if the log has expired.
     pub async fn job_log(&self, job: u64, max_bytes: usize) -> Result<String, Error> {
-        let call = Call::tail(self.path(&format!("/actions/jobs/{job}/logs")), max_bytes);
+        let call = Call::keeping(
+            self.path(&format!("/actions/jobs/{job}/logs")),
+            Keep::Tail(max_bytes),
+        );
         let answer = self.client.answer(&call).await?;
         let is_middle = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
         let torn = answer

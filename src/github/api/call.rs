@@ -24,30 +24,25 @@ pub(super) struct Call {
 impl Call {
     /// A GET.
     pub(super) fn get(path: String) -> Self {
+        Self::new(Method::GET, path, Kind::Read)
+    }
+
+    /// A GET that keeps only a part of the body.
+    pub(super) fn keeping(path: String, keep: Keep) -> Self {
+        let mut call = Self::get(path);
+        call.request.keep = keep;
+        call
+    }
+
+    /// A request without a body.
+    pub(super) fn new(method: Method, path: String, kind: Kind) -> Self {
         let request = HttpRequest {
-            method: Method::GET,
+            method,
             path,
             body: None,
             keep: Keep::Whole,
         };
-        Self {
-            request,
-            kind: Kind::Read,
-        }
-    }
-
-    /// A GET that keeps only the last bytes of the body.
-    pub(super) fn tail(path: String, most: usize) -> Self {
-        let mut call = Self::get(path);
-        call.request.keep = Keep::Tail(most);
-        call
-    }
-
-    /// A GET of the file at this address, which may have at most this number of bytes.
-    pub(super) fn file(address: String, most: usize) -> Self {
-        let mut call = Self::get(address);
-        call.request.keep = Keep::AtMost(most);
-        call
+        Self { request, kind }
     }
 
     /// A request with a JSON body.
@@ -62,35 +57,15 @@ impl Call {
     ) -> Result<Self, Error> {
         let body = serde_json::to_vec(body)
             .map_err(|error| Error::protocol(&format!("{method} {path}"), error.to_string()))?;
-        let request = HttpRequest {
-            method,
-            path,
-            body: Some(body),
-            keep: Keep::Whole,
-        };
-        Ok(Self { request, kind })
+        let mut call = Self::new(method, path, kind);
+        call.request.body = Some(body);
+        Ok(call)
     }
 
     /// A GraphQL query.
     pub(super) fn graphql(query: &str, variables: &Value, kind: Kind) -> Result<Self, Error> {
         let body = json!({ "query": query, "variables": variables });
         Self::with_body(Method::POST, "/graphql".to_owned(), kind, &body)
-    }
-
-    /// A POST without a body.
-    pub(super) fn post(path: String) -> Self {
-        let mut call = Self::get(path);
-        call.request.method = Method::POST;
-        call.kind = Kind::Create;
-        call
-    }
-
-    /// A DELETE.
-    pub(super) fn delete(path: String) -> Self {
-        let mut call = Self::get(path);
-        call.request.method = Method::DELETE;
-        call.kind = Kind::Change;
-        call
     }
 
     /// The request for people: method and path without the query.

@@ -192,9 +192,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn all_check_runs(&self, commit: &str) -> Result<Vec<CheckRun>, Error> {
-        let path = self.path(&format!("/commits/{}/check-runs?filter=all", part(commit)));
-        let runs = |page: CheckRuns| page.check_runs;
-        self.client.pages(&path, runs, |_| false).await
+        self.check_runs_by(commit, "").await
     }
 
     /// The check runs with a name for a commit, branch or tag, including older ones.
@@ -202,8 +200,13 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn check_runs(&self, commit: &str, name: &str) -> Result<Vec<CheckRun>, Error> {
+        self.check_runs_by(commit, &format!("check_name={}&", part(name)))
+            .await
+    }
+
+    async fn check_runs_by(&self, commit: &str, filter: &str) -> Result<Vec<CheckRun>, Error> {
         let of = format!("/commits/{}/check-runs", part(commit));
-        let path = self.path(&format!("{of}?check_name={}&filter=all", part(name)));
+        let path = self.path(&format!("{of}?{filter}filter=all"));
         let runs = |page: CheckRuns| page.check_runs;
         self.client.pages(&path, runs, |_| false).await
     }

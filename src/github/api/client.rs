@@ -6,6 +6,7 @@ use super::settings::Settings;
 use crate::http::Network;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// A GitHub client with a token. Clones share connections, counts and incidents.
@@ -99,6 +100,15 @@ pub struct Repo {
 }
 
 impl Repo {
+    /// The same with a time limit for everything that follows.
+    #[must_use]
+    pub fn within(self, patience: Duration) -> Self {
+        Self {
+            client: self.client.with_deadline(Instant::now() + patience),
+            ..self
+        }
+    }
+
     /// `owner/name`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.owner, self.name)

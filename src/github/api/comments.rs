@@ -143,8 +143,9 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn delete_comment(&self, id: u64) -> Result<(), Error> {
-        let call = Call::delete(self.path(&format!("/issues/comments/{id}")));
-        self.client.answer(&call).await.map(|_| ())
+        let path = self.path(&format!("/issues/comments/{id}"));
+        let call = Call::new(Method::DELETE, path, Kind::Change);
+        self.client.answer(&call).await.map(drop)
     }
 
     /// Adds a reaction. The request is sent once, because a reaction is not worth a check.

@@ -231,7 +231,8 @@ impl Repo {
     pub async fn delete_ref(&self, full: &str) -> Result<(), Error> {
         let short = full.strip_prefix("refs/").unwrap_or(full);
         let path = self.path(&format!("/git/refs/{}", name(short)));
-        self.client.answer(&Call::delete(path)).await.map(|_| ())
+        let call = Call::new(Method::DELETE, path, Kind::Change);
+        self.client.answer(&call).await.map(drop)
     }
 
     /// A commit by its id.

@@ -1,7 +1,7 @@
 //! The account that a token belongs to.
 
 use super::call::Call;
-use super::client::Client;
+use super::client::{Client, Repo};
 use super::error::Error;
 use super::facts::Author;
 use super::policy::Kind;
@@ -63,6 +63,16 @@ impl Client {
             assumed: viewer.is_none(),
             login: viewer.unwrap_or_else(|| JOB.to_owned()),
         })
+    }
+}
+
+impl Repo {
+    /// The account of the token.
+    ///
+    /// # Errors
+    /// As for [`Client::identity`].
+    pub async fn identity(&self) -> Result<Identity, Error> {
+        self.client.identity().await
     }
 }
 

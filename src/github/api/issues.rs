@@ -6,6 +6,7 @@ use super::error::Error;
 use super::facts::{Author, part};
 use super::identity::Identity;
 use super::policy::Kind;
+use super::transport::Keep;
 use hyper::Method;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -90,7 +91,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`]; also for more than `most` bytes.
     pub async fn file(&self, address: &str, most: usize) -> Result<Vec<u8>, Error> {
-        let call = Call::file(address.to_owned(), most);
+        let call = Call::keeping(address.to_owned(), Keep::AtMost(most));
         Ok(self.client.answer(&call).await?.body)
     }
 

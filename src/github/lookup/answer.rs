@@ -6,20 +6,20 @@ use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::place::Place;
 use crate::domain::trigger::{Refusal, RefusalReply, Request};
-use crate::error::{self, ErrorKind};
+use crate::error;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Identity, ReactTo, Reaction, Repo};
+use crate::github::refusal;
 use crate::github::request::{Page, RunRequest};
 use crate::report::actions_log::neutral;
 use crate::report::annotation::{Annotation, Level};
-use crate::report::append::append_only;
 use crate::report::markdown::{self, ReportContext};
-use crate::report::outputs::{ReportStatus, of_no_run};
+use crate::report::outputs::ReportStatus;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time limit for reporting that a run cannot start.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -124,25 +124,15 @@ fn write_outputs(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
             Reason::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
             _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &nowhere),
         };
-        append_only(&path)?.write_all(text.as_bytes())?;
+        refusal::append(&path, &text)?;
     }
-    if let Some(path) = context.path_var("GITHUB_OUTPUT") {
-        let report_status = if ended.incidents.is_empty() {
-            ReportStatus::Ok
-        } else {
-            ReportStatus::Degraded
-        };
-        let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-        let told = of_no_run(
-            ended.status,
-            ended.reason,
-            &ended.why,
-            report_status,
-            &delimiter,
-        );
-        append_only(&path)?.write_all(told.as_bytes())?;
-    }
-    Ok(())
+    let report_status = if ended.incidents.is_empty() {
+        ReportStatus::Ok
+    } else {
+        ReportStatus::Degraded
+    };
+    let end = (ended.status, ended.reason);
+    refusal::write_outputs(context, end, &ended.why, report_status)
 }
 
 /// The destination of the answer to a request.
@@ -357,23 +347,12 @@ pub async fn report_not_started(
     let Some(actions) = ActionsEnvironment::of(context).filter(|_| request.delivery.report) else {
         return Vec::new();
     };
-    let opened = actions.client().and_then(|client| {
-        let bounded = client.with_deadline(Instant::now() + REPORT_TIMEOUT);
-        let repo = bounded.repo(&request.context.place.repository)?;
-        Ok((client, repo))
-    });
-    let (client, repo) = match opened {
-        Ok(opened) => opened,
+    let repo = match actions.repo() {
+        Ok(repo) => repo.within(REPORT_TIMEOUT),
         Err(error) => return vec![error.to_string()],
     };
-    let (status, reason) = match error.kind {
-        ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
-        ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
-        ErrorKind::Environment | ErrorKind::Internal => {
-            (RunStatus::Environment, Reason::Environment)
-        }
-    };
-    let identity = client.identity().await;
+    let (status, reason) = refusal::end_of(error.kind);
+    let identity = repo.identity().await;
     let told = ReplyTarget {
         repo: &repo,
         identity: identity.as_ref().ok(),

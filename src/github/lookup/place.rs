@@ -188,8 +188,7 @@ impl<'a> PlanBranches<'a> {
     /// When git or GitHub does not list them.
     pub async fn read(checkout: Checkout<'a>, template: &'a str) -> Result<Self> {
         let Checkout { actions, real, .. } = checkout;
-        let client = actions.client().map_err(unread)?;
-        let repo = client.repo(&actions.place.repository).map_err(unread)?;
+        let repo = actions.repo().map_err(unread)?;
         let below = format!("refs/heads/{}", prefix_of(template));
         let branches = repo.refs_below(&below).await.map_err(unread)?;
         let files = real.tracked_files().map_err(anyhow::Error::from)?;
@@ -275,9 +274,7 @@ impl OwnWork<'_> {
         let Some(name) = self.of_workflow_run(place, template) else {
             return Ok(None);
         };
-        let actions = checkout.actions;
-        let client = actions.client().map_err(unread)?;
-        let repo = client.repo(&actions.place.repository).map_err(unread)?;
+        let repo = checkout.actions.repo().map_err(unread)?;
         let at = repo.branch(&name).await.map_err(unread)?;
         Ok(Some(WorkBranch { name, at }))
     }
