@@ -86,7 +86,7 @@ impl Default for Budget {
 /// The number of tokens in the declarations of all tools.
 pub fn declared_tokens() -> usize {
     let declared = tool::all().map(|tool| {
-        FRAME + estimate(tool.name) + estimate(tool.about) + estimate(&tool.schema().to_string())
+        FRAME + estimate(&tool.name) + estimate(&tool.about) + estimate(&tool.schema.to_string())
     });
     declared.sum()
 }

@@ -93,16 +93,16 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         session_id: None,
         final_message: state.final_message().map(str::to_owned),
         final_message_cut: false,
-        todo: state.ledger().todo(),
-        usage: state.usage(),
+        todo: state.ledger.todo(),
+        usage: state.usage,
         usage_basis: UsageBasis::Turn,
         api_error,
         // Completed work was not cut off, whatever came after it.
-        stopped_by: stopped_by(exit, state).filter(|_| !state.ledger().is_complete()),
+        stopped_by: stopped_by(exit, state).filter(|_| !state.ledger.is_complete()),
         stalled: exit == SessionExit::Stalled,
         needed_no_change: state.needed_no_change(exit),
         permission_denials: 0,
-        tool_calls: state.counts().tool_calls,
+        tool_calls: state.counts.tool_calls,
         structured_output: None,
         last_error_line: state
             .model_error()
@@ -172,12 +172,12 @@ fn stopped_by(exit: SessionExit, state: &State) -> Option<String> {
             0 => "it repeated itself".to_owned(),
             steps => format!("no progress in {}", count(u64::from(steps), "step")),
         },
-        SessionExit::StepLimit => format!("{} steps", state.counts().steps),
+        SessionExit::StepLimit => format!("{} steps", state.counts.steps),
         SessionExit::TokenLimit => "the tokens of the run".to_owned(),
         SessionExit::CostLimit => "the cost of the run".to_owned(),
         SessionExit::RepeatedFormatError => "responses without a usable action".to_owned(),
     };
-    Some(match progress(&state.ledger().todo()) {
+    Some(match progress(&state.ledger.todo()) {
         Some(progress) => format!("{why}, {progress}"),
         None => why,
     })

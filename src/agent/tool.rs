@@ -1,258 +1,80 @@
 //! The tools of the built-in agent: their descriptions for the model, and its calls as values.
 
 use crate::plan_text::ItemState;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
 /// A tool as the model sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// Its description.
-    pub about: &'static str,
-    /// Its parameters.
-    pub parameters: &'static [Parameter],
-}
-
-/// A parameter of a tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// The kind of its value.
-    pub kind: Kind,
-    /// Whether a call without it is an error.
-    pub required: bool,
-    /// Its description.
-    pub about: &'static str,
-    /// The names that it has in other agents' tools, which models have seen more often.
-    pub other_names: &'static [&'static str],
-}
-
-/// The kind of a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Text.
-    Text,
-    /// A whole number.
-    Number,
-    /// A boolean.
-    Flag,
-    /// The items of a plan.
-    Items,
-}
-
-const fn required(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter {
-        name,
-        kind,
-        required: true,
-        about,
-        other_names: &[],
-    }
-}
-
-const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Parameter {
-    Parameter {
-        required: false,
-        ..required(name, kind, about)
-    }
-}
-
-impl Parameter {
-    const fn or(self, other_names: &'static [&'static str]) -> Self {
-        Self {
-            other_names,
-            ..self
-        }
-    }
-}
-
-/// A file of the repository.
-const FILE: Parameter = required("path", Kind::Text, "path from the root of the repository").or(&[
-    "file_path",
-    "filePath",
-    "filename",
-    "file",
-]);
-
-const DIRECTORY: &[&str] = &["dir", "directory"];
-
-/// The tools that access the work tree, in the order in which the model sees them.
-const WORK_TOOLS: &[Tool] = &[
-    Tool {
-        name: "read_file",
-        about: "Reads a file of the repository, with line numbers.",
-        parameters: &[
-            FILE,
-            optional("start", Kind::Number, "first line, from 1").or(&["start_line"]),
-            optional("end", Kind::Number, "last line").or(&["end_line"]),
-        ],
-    },
-    Tool {
-        name: "list_files",
-        about: "Lists the files of a directory and below, without ignored ones.",
-        parameters: &[
-            optional("path", Kind::Text, "the directory; the root if left out").or(DIRECTORY),
-        ],
-    },
-    Tool {
-        name: "search",
-        about: "Searches the files for a regular expression, without ignored ones.",
-        parameters: &[
-            required("pattern", Kind::Text, "the regular expression").or(&["query", "regex"]),
-            optional("path", Kind::Text, "the file or directory to search").or(DIRECTORY),
-        ],
-    },
-    Tool {
-        name: "edit_file",
-        about: "Replaces text in a file. The text searched for must occur exactly once; copy it \
-                from the file as it is, without line numbers.",
-        parameters: &[
-            FILE,
-            required("search", Kind::Text, "the text to be replaced").or(&[
-                "old_string",
-                "oldString",
-                "old_str",
-                "old_text",
-            ]),
-            required("replace", Kind::Text, "the text to put in its place").or(&[
-                "new_string",
-                "newString",
-                "new_str",
-                "new_text",
-            ]),
-        ],
-    },
-    Tool {
-        name: "write_file",
-        about: "Writes a whole file, new or in place of the old one.",
-        parameters: &[
-            FILE,
-            required("content", Kind::Text, "the whole content").or(&[
-                "contents",
-                "file_text",
-                "text",
-            ]),
-        ],
-    },
-    Tool {
-        name: "delete_file",
-        about: "Deletes a file.",
-        parameters: &[FILE],
-    },
-    Tool {
-        name: "move_file",
-        about: "Moves or renames a file.",
-        parameters: &[
-            required("from", Kind::Text, "where it is"),
-            required("to", Kind::Text, "where it shall be"),
-        ],
-    },
-    Tool {
-        name: "run_command",
-        about: "Runs a shell command in the root of the repository and shows its output.",
-        parameters: &[
-            required("command", Kind::Text, "the command").or(&["cmd"]),
-            optional(
-                "timeout_seconds",
-                Kind::Number,
-                "after how long it is ended",
-            ),
-        ],
-    },
-];
-
-/// The tools for plans and final messages, which can also be fenced blocks.
-const PLAN_TOOLS: &[Tool] = &[
-    Tool {
-        name: "update_plan",
-        about: "Registers the plan, or says what became of its items. An item begins with the \
-                files it is about: `src/a.rs, src/b.rs: add the parser`.",
-        parameters: &[
-            required(
-                "items",
-                Kind::Items,
-                "the items that are new or have changed",
-            ),
-            optional("replace", Kind::Flag, "whether this is a whole new plan"),
-        ],
-    },
-    Tool {
-        name: "finish",
-        about: "Ends the work. Call it when every item is done.",
-        parameters: &[required(
-            "summary",
-            Kind::Text,
-            "the final message, with the suggested commit message",
-        )
-        .or(&["message", "result"])],
-    },
-];
-
-impl Tool {
+    pub about: String,
     /// The JSON schema of its arguments.
-    pub fn schema(&self) -> Value {
-        let properties: Map<String, Value> = self
-            .parameters
-            .iter()
-            .map(|parameter| (parameter.name.to_owned(), parameter.schema()))
-            .collect();
-        let required: Vec<&str> = self
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.required)
-            .map(|parameter| parameter.name)
-            .collect();
-        json!({"type": "object", "properties": properties, "required": required})
-    }
+    pub schema: Value,
 }
 
-impl Parameter {
-    /// Gives an argument with another name the parameter's own.
-    fn rename(&self, arguments: &mut Map<String, Value>) -> Result<(), String> {
-        for other in self.other_names {
-            if let Some(value) = arguments.remove(*other)
-                && arguments.insert(self.name.to_owned(), value).is_some()
-            {
-                return Err(format!("duplicate field `{}`", self.name));
-            }
-        }
-        Ok(())
-    }
-
-    fn schema(&self) -> Value {
-        let about = self.about;
-        match self.kind {
-            Kind::Text => json!({"type": "string", "description": about}),
-            Kind::Number => json!({"type": "integer", "description": about}),
-            Kind::Flag => json!({"type": "boolean", "description": about}),
-            Kind::Items => json!({
-                "type": "array",
-                "description": about,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "text": {"type": "string"},
-                        "state": {
-                            "type": "string",
-                            "enum": [
-                                "pending", "in_progress", "done", "blocked", "superseded",
-                                "already_satisfied",
-                            ],
-                        },
-                    },
-                    "required": ["text", "state"],
-                },
-            }),
-        }
-    }
-}
-
-/// Every tool.
+/// Every tool, in the order in which the model sees them.
 pub fn all() -> impl Iterator<Item = &'static Tool> {
-    WORK_TOOLS.iter().chain(PLAN_TOOLS)
+    TOOLS.iter()
+}
+
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    let requests = SchemaGenerator::default().into_root_schema_for::<ToolRequest>();
+    let variants = requests.get("oneOf").and_then(Value::as_array);
+    variants.into_iter().flatten().map(declared).collect()
+});
+
+/// The tool of one variant of [`ToolRequest`]. Only what every provider understands is declared of its arguments.
+fn declared(variant: &Value) -> Tool {
+    let text = |value: &Value| value.as_str().unwrap_or_default().replace('\n', " ");
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    let arguments = variant["properties"]["arguments"]["properties"].as_object();
+    for (name, argument) in arguments.into_iter().flatten() {
+        // A type that also allows `null` is that of an argument that can be left out.
+        let kind = match &argument["type"] {
+            Value::Array(kinds) => kinds.first().cloned().unwrap_or_default(),
+            kind => {
+                required.push(name);
+                kind.clone()
+            }
+        };
+        let mut property = json!({"type": kind, "description": text(&argument["description"])});
+        if let Some(items) = argument.get("items") {
+            property["items"] = items.clone();
+        }
+        properties.insert(name.clone(), property);
+    }
+    Tool {
+        name: text(&variant["properties"]["tool"]["const"]),
+        about: text(&variant["description"]),
+        schema: json!({"type": "object", "properties": properties, "required": required}),
+    }
+}
+
+/// The schema of the items of a plan.
+fn plan_items(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "text": {"type": "string"},
+                "state": {
+                    "type": "string",
+                    "enum": [
+                        "pending", "in_progress", "done", "blocked", "superseded",
+                        "already_satisfied",
+                    ],
+                },
+            },
+            "required": ["text", "state"],
+        },
+    })
 }
 
 /// A call as the model made it.
@@ -290,85 +112,129 @@ impl Arguments {
     }
 }
 
-/// A call that can be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A call that can be carried out. The model reads the comments on the variants and on their fields. The aliases are
+/// the names of arguments in other agents' tools, which models have seen more often.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ToolRequest {
-    /// Read a file.
+    /// Reads a file of the repository, with line numbers.
     ReadFile {
-        /// The file.
+        /// path from the root of the repository
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
-        /// First line, from 1.
-        #[serde(default, deserialize_with = "number")]
+        /// first line, from 1
+        #[serde(default, deserialize_with = "number", alias = "start_line")]
         start: Option<u64>,
-        /// Last line.
-        #[serde(default, deserialize_with = "number")]
+        /// last line
+        #[serde(default, deserialize_with = "number", alias = "end_line")]
         end: Option<u64>,
     },
-    /// List files.
+    /// Lists the files of a directory and below, without ignored ones.
     ListFiles {
-        /// The directory; the root if `None`.
-        #[serde(default)]
+        /// the directory; the root if left out
+        #[serde(default, alias = "dir", alias = "directory")]
         path: Option<String>,
     },
-    /// Search in files.
+    /// Searches the files for a regular expression, without ignored ones.
     Search {
-        /// A regular expression.
+        /// the regular expression
+        #[serde(alias = "query", alias = "regex")]
         pattern: String,
-        /// The file or directory; the root if `None`.
-        #[serde(default)]
+        /// the file or directory to search
+        #[serde(default, alias = "dir", alias = "directory")]
         path: Option<String>,
     },
-    /// Replace text that occurs once.
+    /// Replaces text in a file. The text searched for must occur exactly once; copy it from the file as it is, without
+    /// line numbers.
     EditFile {
-        /// The file.
+        /// path from the root of the repository
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
-        /// The text to replace.
+        /// the text to be replaced
+        #[serde(
+            alias = "old_string",
+            alias = "oldString",
+            alias = "old_str",
+            alias = "old_text"
+        )]
         search: String,
-        /// The replacement.
+        /// the text to put in its place
+        #[serde(
+            alias = "new_string",
+            alias = "newString",
+            alias = "new_str",
+            alias = "new_text"
+        )]
         replace: String,
     },
-    /// Write a whole file.
+    /// Writes a whole file, new or in place of the old one.
     WriteFile {
-        /// The file.
+        /// path from the root of the repository
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
-        /// Its complete content.
+        /// the whole content
+        #[serde(alias = "contents", alias = "file_text", alias = "text")]
         content: String,
     },
-    /// Delete a file.
+    /// Deletes a file.
     DeleteFile {
-        /// The file.
+        /// path from the root of the repository
+        #[serde(
+            alias = "file_path",
+            alias = "filePath",
+            alias = "filename",
+            alias = "file"
+        )]
         path: String,
     },
-    /// Move a file.
+    /// Moves or renames a file.
     MoveFile {
-        /// The old path.
+        /// where it is
         from: String,
-        /// The new path.
+        /// where it shall be
         to: String,
     },
-    /// Run a shell command.
+    /// Runs a shell command in the root of the repository and shows its output.
     RunCommand {
-        /// The command.
+        /// the command
+        #[serde(alias = "cmd")]
         command: String,
-        /// The time limit in seconds.
+        /// after how long it is ended
         #[serde(default, deserialize_with = "number")]
         timeout_seconds: Option<u64>,
     },
-    /// Change the plan.
+    /// Registers the plan, or says what became of its items. An item begins with the files it is about:
+    /// `src/a.rs, src/b.rs: add the parser`.
     UpdatePlan {
-        /// The items that are new or have changed.
+        /// the items that are new or have changed
+        #[schemars(schema_with = "plan_items")]
         items: Vec<PlanItem>,
-        /// Whether this is a whole new plan.
+        /// whether this is a whole new plan
         #[serde(default)]
+        #[schemars(with = "Option<bool>")]
         replace: bool,
     },
-    /// End the work.
+    /// Ends the work. Call it when every item is done.
     Finish {
-        /// The final message.
-        #[serde(default)]
+        /// the final message, with the suggested commit message
+        #[serde(default, alias = "message", alias = "result")]
         summary: String,
     },
 }
@@ -393,18 +259,15 @@ impl ToolRequest {
             Arguments::Given(value) => value.clone(),
         };
         let Some(tool) = all().find(|tool| tool.name == call.name) else {
-            let names: Vec<&str> = all().map(|tool| tool.name).collect();
+            let names: Vec<&str> = all().map(|tool| tool.name.as_str()).collect();
             return Err(format!(
                 "there is no tool `{}`; the tools are {}",
                 call.name,
                 names.join(", ")
             ));
         };
-        let Value::Object(mut arguments) = arguments else {
+        if !arguments.is_object() {
             return Err("the arguments are not a JSON object".into());
-        };
-        for parameter in tool.parameters {
-            parameter.rename(&mut arguments)?;
         }
         let tagged = json!({"tool": tool.name, "arguments": arguments});
         serde_json::from_value(tagged).map_err(|error| error.to_string())

@@ -165,9 +165,9 @@ impl<T: Transport, H: Host> Runner<'_, T, H> {
             (self.record)(&Line::Observed {
                 observation: &observation,
             });
-            let todo = session.state().ledger().todo();
+            let todo = session.state().ledger.todo();
             session.observe(&observation);
-            let now = session.state().ledger().todo();
+            let now = session.state().ledger.todo();
             if now != todo {
                 (self.emit)(AgentEvent::Todo { items: now });
             }
@@ -237,10 +237,10 @@ impl<T: Transport, H: Host> Runner<'_, T, H> {
         let state = inner.state();
         Observation::SliceEnded(SliceEnded {
             file: slice.file.clone(),
-            changed: state.changed().iter().cloned().collect(),
-            steps: state.counts().steps,
-            tool_calls: state.counts().tool_calls,
-            usage: state.usage(),
+            changed: state.changed.iter().cloned().collect(),
+            steps: state.counts.steps,
+            tool_calls: state.counts.tool_calls,
+            usage: state.usage,
             elapsed_ms: self.elapsed(),
         })
     }

@@ -52,7 +52,7 @@ fn fitted(messages: &[Message], tokens: usize) -> Vec<Message> {
 
 fn sent(context: &Context) -> Vec<Message> {
     let sent = context.request().into_iter();
-    sent.map(|message| message.clone()).collect()
+    sent.cloned().collect()
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_short_request_says_nothing_of_the_vocabulary() {
 
 #[test]
 fn declarations_take_about_what_they_hold() {
-    let text: usize = tool::all().map(|it| it.schema().to_string().len()).sum();
+    let text: usize = tool::all().map(|it| it.schema.to_string().len()).sum();
     let tokens = declared_tokens();
     assert!(tokens * 6 > text && tokens * 2 < text, "{tokens} {text}");
 }

@@ -38,7 +38,7 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
 /// The declarations of all tools.
 pub(super) fn tools() -> Value {
     let declared = tool::all().map(
-        |tool| json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema()}),
+        |tool| json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema}),
     );
     declared.collect()
 }

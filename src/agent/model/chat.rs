@@ -66,7 +66,7 @@ fn entry(group: &[&Message], inputs: &RequestInputs<'_>) -> Vec<Value> {
 pub(super) fn tools() -> Value {
     let declared = tool::all().map(|tool| {
         json!({"type": "function", "function": {
-            "name": tool.name, "description": tool.about, "parameters": tool.schema(),
+            "name": tool.name, "description": tool.about, "parameters": tool.schema,
         }})
     });
     declared.collect()

@@ -29,7 +29,7 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
 /// The declarations of all tools.
 pub(super) fn tools() -> Value {
     let declared = tool::all().map(
-        |tool| json!({"name": tool.name, "description": tool.about, "parameters": tool.schema()}),
+        |tool| json!({"name": tool.name, "description": tool.about, "parameters": tool.schema}),
     );
     json!([{"functionDeclarations": declared.collect::<Value>()}])
 }

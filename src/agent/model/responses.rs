@@ -46,7 +46,7 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
 pub(super) fn tools() -> Value {
     let declared = tool::all().map(|tool| {
         json!({"type": "function", "name": tool.name, "description": tool.about,
-               "parameters": tool.schema(), "strict": false})
+               "parameters": tool.schema, "strict": false})
     });
     declared.collect()
 }

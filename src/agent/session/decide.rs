@@ -150,7 +150,7 @@ fn over_limit(limits: &Limits, state: &State) -> Option<SessionExit> {
         ),
         (
             SessionExit::CostLimit,
-            matches!((limits.cost_usd, state.cost_usd()), (Some(limit), Some(used)) if used >= limit),
+            matches!((limits.cost_usd, state.usage.cost_usd), (Some(limit), Some(used)) if used >= limit),
         ),
         (SessionExit::TimeLimit, state.elapsed_ms >= limits.time_ms),
     ];

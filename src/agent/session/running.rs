@@ -134,7 +134,7 @@ impl Session {
                 }
             }
             Observation::ToolsApplied { results, .. } => {
-                let calls = self.state.open_calls().iter().enumerate();
+                let calls = self.state.open.iter().enumerate();
                 let results = calls.map(|(index, call)| {
                     let result = results.get(index);
                     Message::ToolResult {

@@ -92,13 +92,18 @@ pub struct Counts {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     pub(super) thresholds: Thresholds,
-    pub(super) ledger: Ledger,
-    pub(super) changed: BTreeSet<String>,
-    pub(super) counts: Counts,
-    pub(super) usage: Usage,
-    pub(super) elapsed_ms: u64,
+    /// The plan.
+    pub(crate) ledger: Ledger,
+    /// The files changed so far.
+    pub(crate) changed: BTreeSet<String>,
+    pub(crate) counts: Counts,
+    /// The usage so far, as far as it is known.
+    pub(crate) usage: Usage,
+    /// The session's clock, in milliseconds.
+    pub(crate) elapsed_ms: u64,
     pub(super) last: Last,
-    pub(super) open: Vec<OpenCall>,
+    /// The calls that are still to be carried out.
+    pub(crate) open: Vec<OpenCall>,
     pub(super) answers: Vec<CallAnswer>,
     pub(super) step: OpenStep,
     pub(super) final_words: Option<FinalWords>,
@@ -126,26 +131,6 @@ impl State {
         }
     }
 
-    /// The plan.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    /// The files changed so far.
-    pub fn changed(&self) -> &BTreeSet<String> {
-        &self.changed
-    }
-
-    /// The counters so far.
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// The usage so far, as far as it is known.
-    pub fn usage(&self) -> Usage {
-        self.usage
-    }
-
     /// Input and output tokens; `None` if the provider counted none.
     pub fn tokens(&self) -> Option<u64> {
         match (self.usage.tokens_in, self.usage.tokens_out) {
@@ -155,21 +140,6 @@ impl State {
                     .saturating_add(received.unwrap_or_default()),
             ),
         }
-    }
-
-    /// The cost in US dollars; `None` if no price is known.
-    pub fn cost_usd(&self) -> Option<f64> {
-        self.usage.cost_usd
-    }
-
-    /// The session's clock, in milliseconds.
-    pub fn elapsed_ms(&self) -> u64 {
-        self.elapsed_ms
-    }
-
-    /// The calls that are still to be carried out.
-    pub fn open_calls(&self) -> &[OpenCall] {
-        &self.open
     }
 
     /// The stagnation score, from 0 to 4.

@@ -107,7 +107,7 @@ impl Played {
     }
 
     fn list(&self) -> String {
-        checklist(self.session.state().ledger())
+        checklist(&self.session.state().ledger)
     }
 
     /// Whether the notes of the n-th request, from 1, satisfy a condition.

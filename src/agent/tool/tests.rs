@@ -15,20 +15,18 @@ fn of(name: &str, arguments: Value) -> Result<ToolRequest, String> {
 #[test]
 fn every_declared_tool_can_be_called_with_what_it_declares() {
     for tool in all() {
-        let arguments: Map<String, Value> = tool
-            .parameters
-            .iter()
-            .map(|parameter| {
-                let value = match parameter.kind {
-                    Kind::Text => json!("x"),
-                    Kind::Number => json!(3),
-                    Kind::Flag => json!(true),
-                    Kind::Items => json!([{"text": "a", "state": "done"}]),
-                };
-                (parameter.name.to_owned(), value)
-            })
-            .collect();
-        let request = of(tool.name, Value::Object(arguments)).unwrap();
+        let declared = tool.schema["properties"].as_object().unwrap();
+        let arguments = declared.iter().map(|(name, argument)| {
+            let value = match argument["type"].as_str().unwrap() {
+                "string" => json!("x"),
+                "integer" => json!(3),
+                "boolean" => json!(true),
+                _ => json!([{"text": "a", "state": "done"}]),
+            };
+            (name.clone(), value)
+        });
+        let arguments = Value::Object(arguments.collect());
+        let request = of(&tool.name, arguments).unwrap();
         assert_eq!(request.name(), tool.name);
     }
 }
@@ -37,7 +35,7 @@ fn every_declared_tool_can_be_called_with_what_it_declares() {
 fn a_tool_is_declared_by_the_schema_of_its_arguments() {
     let read = all().next().unwrap();
     assert_eq!(
-        read.schema(),
+        read.schema,
         json!({
             "type": "object",
             "properties": {
@@ -51,6 +49,26 @@ fn a_tool_is_declared_by_the_schema_of_its_arguments() {
             "required": ["path"],
         })
     );
+}
+
+#[test]
+fn what_the_model_reads_about_the_tools_is_complete() {
+    let of_tool = |tool: &Tool| {
+        let required = &tool.schema["required"];
+        format!("{} {required}: {}", tool.name, tool.about)
+    };
+    insta::assert_snapshot!(all().map(of_tool).collect::<Vec<_>>().join("\n"), @r#"
+    read_file ["path"]: Reads a file of the repository, with line numbers.
+    list_files []: Lists the files of a directory and below, without ignored ones.
+    search ["pattern"]: Searches the files for a regular expression, without ignored ones.
+    edit_file ["path","search","replace"]: Replaces text in a file. The text searched for must occur exactly once; copy it from the file as it is, without line numbers.
+    write_file ["path","content"]: Writes a whole file, new or in place of the old one.
+    delete_file ["path"]: Deletes a file.
+    move_file ["from","to"]: Moves or renames a file.
+    run_command ["command"]: Runs a shell command in the root of the repository and shows its output.
+    update_plan ["items"]: Registers the plan, or says what became of its items. An item begins with the files it is about: `src/a.rs, src/b.rs: add the parser`.
+    finish ["summary"]: Ends the work. Call it when every item is done.
+    "#);
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn every_limit_ends_the_session_after_what_was_answered_is_applied() {
         };
         let played = play_with(&limits, &[response], |_| SliceEnded::default());
         assert_eq!((played.exit, played.asks.len()), (exit, 1));
-        let changed: Vec<&String> = played.session.state().changed().iter().collect();
+        let changed: Vec<&String> = played.session.state().changed.iter().collect();
         assert_eq!(changed, ["src/a.rs", "src/c.rs"]);
         assert_eq!(played.telemetry().plan_update_count, 1);
         assert_eq!(played.telemetry().tokens, Some(100));

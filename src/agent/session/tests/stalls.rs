@@ -84,7 +84,7 @@ fn a_persistent_stall_is_given_up_after_exactly_one_call_behind_the_repair_messa
 fn an_edit_in_the_repair_turn_is_applied() {
     let played = repaired(&[A, B], with("", vec![edit("src/a.rs")]));
     assert_eq!(played.list(), format!("- [x] {A}\n- [ ] {B}"));
-    assert!(played.session.state().changed().contains("src/a.rs"));
+    assert!(played.session.state().changed.contains("src/a.rs"));
     assert_eq!(
         (played.exit, played.kind()),
         (SessionExit::Stalled, CompletionKind::Partial)
@@ -110,7 +110,7 @@ fn a_late_update_with_final_and_an_edit_counts_on_the_turn_on_which_the_session_
     let last = format!("{}{}{FINAL}", check(&[A]), check(&[B]));
     let played = repaired(&[A, B], with(&last, vec![edit("src/b.rs")]));
     assert_eq!(played.list(), format!("- [=] {A}\n- [x] {B}"));
-    assert!(played.session.state().changed().contains("src/b.rs"));
+    assert!(played.session.state().changed.contains("src/b.rs"));
     let telemetry = played.telemetry();
     assert_eq!(
         (
@@ -134,7 +134,7 @@ fn a_late_update_with_final_and_no_edit_is_already_satisfied_and_not_partial() {
     for last in [last.clone(), last.replace(FINAL, "")] {
         let played = repaired(&[A, B], text(&last));
         assert_eq!(played.list(), format!("- [=] {A}\n- [=] {B}"));
-        assert_eq!(played.session.state().changed().len(), 0);
+        assert_eq!(played.session.state().changed.len(), 0);
         let telemetry = played.telemetry();
         assert_eq!(
             (
@@ -195,7 +195,7 @@ fn nothing_hangs_with_one_item_left() {
             "{last:?}: {} requests",
             played.asks.len()
         );
-        assert_eq!(played.session.state().ledger().finished(), 0);
+        assert_eq!(played.session.state().ledger.finished(), 0);
     }
 }
 
