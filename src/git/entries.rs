@@ -49,12 +49,7 @@ pub(crate) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_path_buf());
     }
-    let mut text = Vec::new();
-    plain_file::open(dot_git)
-        .ok()?
-        .take(8192)
-        .read_to_end(&mut text)
-        .ok()?;
+    let text = plain_file::read(dot_git, 8192).ok()?;
     let target = text.strip_prefix(b"gitdir: ")?;
     let target = target.strip_suffix(b"\n").unwrap_or(target);
     Some(dot_git.parent()?.join(as_path(target)))

@@ -4,172 +4,46 @@
 //! need to find other programs, the user's language, the network and their toolchains. Secrets and the
 //! runner's own variables are not on it.
 
+use crate::domain::text::has_word;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
-/// Names that are passed on.
-const NAMES: &[&str] = &[
-    // The user and the session.
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TERM",
-    "COLORTERM",
-    "NO_COLOR",
-    "TMPDIR",
-    "TZ",
-    // Tools check these to see whether a person can answer, test runners whether to write snapshots.
-    "CI",
-    "DEBIAN_FRONTEND",
-    // The network. Programs read proxy settings in either case.
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "FTP_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "ftp_proxy",
-    "no_proxy",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NIX_SSL_CERT_FILE",
-    "CURL_CA_BUNDLE",
-    "REQUESTS_CA_BUNDLE",
-    "NODE_EXTRA_CA_CERTS",
-    "GIT_SSL_CAINFO",
-    // C and C++.
-    "CC",
-    "CXX",
-    "CFLAGS",
-    "CXXFLAGS",
-    "LDFLAGS",
-    "PKG_CONFIG_PATH",
-    "LD_LIBRARY_PATH",
-    "LIBRARY_PATH",
-    "CPATH",
-    // Rust, Go.
-    "RUSTFLAGS",
-    "RUSTDOCFLAGS",
-    "RUST_BACKTRACE",
-    "RUST_TEST_THREADS",
-    "GOPATH",
-    "GOROOT",
-    "GOBIN",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOENV",
-    "GOFLAGS",
-    "GOINSECURE",
-    "GOMAXPROCS",
-    "GONOPROXY",
-    "GONOSUMDB",
-    "GOPRIVATE",
-    "GOPROXY",
-    "GOSUMDB",
-    "GOTOOLCHAIN",
-    "GOVCS",
-    "CGO_ENABLED",
-    // Java and its relatives.
-    "JAVA_HOME",
-    "JAVA_TOOL_OPTIONS",
-    "JDK_HOME",
-    "JDK_JAVA_OPTIONS",
-    "GRADLE_OPTS",
-    "MAVEN_ARGS",
-    "MAVEN_OPTS",
-    "MAVEN_HOME",
-    "M2_HOME",
-    "GRADLE_HOME",
-    "GRADLE_USER_HOME",
-    "KOTLIN_HOME",
-    "SBT_HOME",
-    "ANDROID_HOME",
-    "ANDROID_SDK_ROOT",
-    "ANDROID_NDK_HOME",
-    // JavaScript.
-    "NVM_DIR",
-    "NVM_BIN",
-    "FNM_DIR",
-    "VOLTA_HOME",
-    "PNPM_HOME",
-    "BUN_INSTALL",
-    "DENO_DIR",
-    "DENO_INSTALL",
-    "NODE_PATH",
-    // Python.
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "PYTHONPATH",
-    "PYTHONHOME",
-    "PYTHONDONTWRITEBYTECODE",
-    "pythonLocation",
-    "Python_ROOT_DIR",
-    "Python3_ROOT_DIR",
-    // Ruby, PHP, .NET, Swift, Haskell, Elixir, Dart.
-    "GEM_HOME",
-    "GEM_PATH",
-    "COMPOSER_HOME",
-    "NUGET_PACKAGES",
-    "SWIFT_PATH",
-    "GHCUP_INSTALL_BASE_PREFIX",
-    "CABAL_DIR",
-    "STACK_ROOT",
-    "MIX_HOME",
-    "HEX_HOME",
-    "FLUTTER_ROOT",
-    "PUB_CACHE",
-    // Version managers and package managers for all of them.
-    "SDKMAN_DIR",
-    "NIX_PATH",
-    "NIX_PROFILES",
-];
+/// Names that are passed on: those of the user and the session, what tools read to see whether a person can answer
+/// and test runners whether to write snapshots, the network (programs read proxy settings in either case), and the
+/// toolchains, each line for one family.
+const NAMES: &str = "
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM NO_COLOR TMPDIR TZ
+    CI DEBIAN_FRONTEND
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY FTP_PROXY NO_PROXY http_proxy https_proxy all_proxy ftp_proxy no_proxy
+    SSL_CERT_FILE SSL_CERT_DIR NIX_SSL_CERT_FILE CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS
+    GIT_SSL_CAINFO
+    CC CXX CFLAGS CXXFLAGS LDFLAGS PKG_CONFIG_PATH LD_LIBRARY_PATH LIBRARY_PATH CPATH
+    RUSTFLAGS RUSTDOCFLAGS RUST_BACKTRACE RUST_TEST_THREADS GOPATH GOROOT GOBIN GOCACHE GOMODCACHE GOENV GOFLAGS
+    GOINSECURE GOMAXPROCS GONOPROXY GONOSUMDB GOPRIVATE GOPROXY GOSUMDB GOTOOLCHAIN GOVCS CGO_ENABLED
+    JAVA_HOME JAVA_TOOL_OPTIONS JDK_HOME JDK_JAVA_OPTIONS GRADLE_OPTS MAVEN_ARGS MAVEN_OPTS MAVEN_HOME M2_HOME
+    GRADLE_HOME GRADLE_USER_HOME KOTLIN_HOME SBT_HOME ANDROID_HOME ANDROID_SDK_ROOT ANDROID_NDK_HOME
+    NVM_DIR NVM_BIN FNM_DIR VOLTA_HOME PNPM_HOME BUN_INSTALL DENO_DIR DENO_INSTALL NODE_PATH
+    VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE pythonLocation Python_ROOT_DIR
+    Python3_ROOT_DIR
+    GEM_HOME GEM_PATH COMPOSER_HOME NUGET_PACKAGES SWIFT_PATH GHCUP_INSTALL_BASE_PREFIX CABAL_DIR STACK_ROOT
+    MIX_HOME HEX_HOME FLUTTER_ROOT PUB_CACHE
+    SDKMAN_DIR NIX_PATH NIX_PROFILES
+";
 
 /// Prefixes of names that are passed on, in either case. Runners set `JAVA_HOME_21_X64` and `GOROOT_1_24_X64` in
 /// addition to the plain names. The others configure toolchains, and a machine's guards are among them: without
 /// `RUSTUP_AUTO_INSTALL=0` a check installs a toolchain that the machine's owner has refused.
-const PREFIXES: &[&str] = &[
-    "LC_",
-    "XDG_",
-    "JAVA_HOME_",
-    "GOROOT_",
-    "ASDF_",
-    "BUNDLE_",
-    "CARGO_",
-    "COREPACK_",
-    "DOTNET_",
-    "HOMEBREW_",
-    "MISE_",
-    "NPM_CONFIG_",
-    "PIPX_",
-    "PIP_",
-    "PNPM_CONFIG_",
-    "POETRY_",
-    "PYENV_",
-    "RBENV_",
-    "RUSTUP_",
-    "UV_",
-    "YARN_",
-];
+const PREFIXES: &str = "
+    LC_ XDG_ JAVA_HOME_ GOROOT_ ASDF_ BUNDLE_ CARGO_ COREPACK_ DOTNET_ HOMEBREW_ MISE_ NPM_CONFIG_ PIPX_ PIP_
+    PNPM_CONFIG_ POETRY_ PYENV_ RBENV_ RUSTUP_ UV_ YARN_
+";
 
 /// Prefixes of names that are never passed on, even on request: with these variables the runner accepts
 /// commands and provides tokens.
 const NEVER: &[&str] = &["GITHUB_", "RUNNER_", "ACTIONS_", "INPUT_"];
 
 /// Parts of names that hold secrets, even if their prefix is on the list.
-const SECRET_PARTS: &[&str] = &[
-    "AUTH",
-    "CREDENTIAL",
-    "PASSPHRASE",
-    "PASSWORD",
-    "SECRET",
-    "TOKEN",
-];
+const SECRET_PARTS: &str = "AUTH CREDENTIAL PASSPHRASE PASSWORD SECRET TOKEN";
 
 /// Suffixes of such names.
 const SECRET_SUFFIXES: &[&str] = &["_KEY", "_PASS"];
@@ -212,10 +86,10 @@ fn is_passed_on(name: &OsStr, value: &OsStr, extra: &[String]) -> bool {
     // npm reads its own in lower case.
     let upper = name.to_ascii_uppercase();
     let by_prefix = || {
-        let is_of_prefix = PREFIXES.iter().any(|prefix| upper.starts_with(prefix));
+        let is_of_prefix = begins_with(&upper, PREFIXES);
         is_of_prefix && !has_password(&upper, value)
     };
-    ((NAMES.contains(&name) || by_prefix()) && !is_secret(&upper))
+    ((has_word(NAMES, name) || by_prefix()) && !is_secret(&upper))
         || extra.iter().any(|extra| extra == name)
 }
 
@@ -231,13 +105,18 @@ fn has_password(name: &str, value: &OsStr) -> bool {
     is_login || (name.starts_with("BUNDLE_") && name.contains("__"))
 }
 
+fn begins_with(name: &str, prefixes: &str) -> bool {
+    let mut prefixes = prefixes.split_whitespace();
+    prefixes.any(|prefix| name.starts_with(prefix))
+}
+
 fn is_the_runners(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     NEVER.iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn is_secret(name: &str) -> bool {
-    SECRET_PARTS.iter().any(|part| name.contains(part))
+    SECRET_PARTS.split(' ').any(|part| name.contains(part))
         || SECRET_SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 

@@ -409,12 +409,9 @@ impl<'a> Live<'a> {
         ended_by_itself: bool,
         grace: Duration,
     ) -> Vec<Leaked> {
-        let mut described = if ended_by_itself {
-            marker::describe(&self.remaining(&left))
-        } else {
-            Vec::new()
-        };
+        let mut described = Vec::new();
         if ended_by_itself && !left.is_empty() {
+            described = marker::describe(&self.remaining(&left));
             self.terminate(grace).await;
         } else if !left.is_empty() {
             self.kill().await;

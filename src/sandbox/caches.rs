@@ -9,121 +9,94 @@ use std::path::{Path, PathBuf};
 /// The directories of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// A program of the tool. If it is installed, missing directories are created. `None`: they are
+    /// A program of the tool. If it is installed, missing directories are created. Without one they are
     /// always created.
-    pub program: Option<&'static str>,
+    pub program: &'static str,
     /// The variable that names the base directory; empty if there is none.
     pub variable: &'static str,
     /// The default base directory, relative to the home directory; empty for none.
     pub base: &'static str,
-    /// The writable entries below it; all of it if empty.
-    pub below: &'static [&'static str],
+    /// The writable entries below it, separated by spaces; all of it if empty.
+    pub below: &'static str,
     /// Those of them that are files, such as locks. An empty one is created like a directory.
-    pub files: &'static [&'static str],
+    pub files: &'static str,
 }
 
 impl Cache {
-    const fn with(self, files: &'static [&'static str]) -> Self {
+    const fn with(self, files: &'static str) -> Self {
         Self { files, ..self }
     }
 }
 
 const fn row(
-    program: Option<&'static str>,
+    program: &'static str,
     variable: &'static str,
     base: &'static str,
-    below: &'static [&'static str],
+    below: &'static str,
 ) -> Cache {
     Cache {
         program,
         variable,
         base,
         below,
-        files: &[],
+        files: "",
     }
 }
 
 /// The directories outside of the work tree that agents, checks and hooks may write.
 pub static CACHES: &[Cache] = &[
-    row(None, "XDG_CACHE_HOME", ".cache", &[]),
-    row(Some("cargo"), "CARGO_HOME", ".cargo", &["registry", "git"]).with(&[
-        ".package-cache",
-        ".package-cache-mutate",
-        ".global-cache",
-    ]),
-    row(Some("rustup"), "RUSTUP_HOME", ".rustup", &["tmp"]),
-    row(None, "CARGO_TARGET_DIR", "", &[]),
-    row(Some("npm"), "npm_config_cache", ".npm", &[]),
-    row(Some("yarn"), "YARN_CACHE_FOLDER", ".yarn", &["berry/cache"]),
+    row("", "XDG_CACHE_HOME", ".cache", ""),
+    row("cargo", "CARGO_HOME", ".cargo", "registry git")
+        .with(".package-cache .package-cache-mutate .global-cache"),
+    row("rustup", "RUSTUP_HOME", ".rustup", "tmp"),
+    row("", "CARGO_TARGET_DIR", "", ""),
+    row("npm", "npm_config_cache", ".npm", ""),
+    row("yarn", "YARN_CACHE_FOLDER", ".yarn", "berry/cache"),
+    row("bun", "BUN_INSTALL_CACHE_DIR", ".bun/install/cache", ""),
+    row("pnpm", "", ".local/share/pnpm/store", ""),
+    row("", "DENO_DIR", "", ""),
+    row("go", "GOPATH", "go", "pkg"),
+    row("", "GOCACHE", "", ""),
+    row("", "GOMODCACHE", "", ""),
+    row("", "UV_CACHE_DIR", "", ""),
     row(
-        Some("bun"),
-        "BUN_INSTALL_CACHE_DIR",
-        ".bun/install/cache",
-        &[],
-    ),
-    row(Some("pnpm"), "", ".local/share/pnpm/store", &[]),
-    row(None, "DENO_DIR", "", &[]),
-    row(Some("go"), "GOPATH", "go", &["pkg"]),
-    row(None, "GOCACHE", "", &[]),
-    row(None, "GOMODCACHE", "", &[]),
-    row(None, "UV_CACHE_DIR", "", &[]),
-    row(
-        Some("gradle"),
+        "gradle",
         "GRADLE_USER_HOME",
         ".gradle",
-        &[
-            "caches",
-            "daemon",
-            "native",
-            "notifications",
-            "wrapper",
-            "workers",
-            ".tmp",
-            "jdks",
-        ],
+        "caches daemon native notifications wrapper workers .tmp jdks",
     ),
-    row(Some("mvn"), "", ".m2", &["repository", "wrapper"]),
-    row(Some("sbt"), "", ".sbt", &["boot"]),
-    row(Some("sbt"), "", ".ivy2", &["cache", "local"]),
-    row(Some("dotnet"), "NUGET_PACKAGES", ".nuget/packages", &[]),
-    row(Some("dotnet"), "", ".local/share/NuGet", &[]),
-    row(Some("composer"), "COMPOSER_HOME", ".composer", &["cache"]),
-    row(Some("bundle"), "", ".bundle", &["cache"]),
-    row(Some("cabal"), "CABAL_DIR", ".cabal", &["packages", "store"]),
-    row(
-        Some("stack"),
-        "STACK_ROOT",
-        ".stack",
-        &["pantry", "snapshots"],
-    ),
-    row(Some("mix"), "HEX_HOME", ".hex", &["packages"]).with(&["cache.ets"]),
-    row(Some("dart"), "PUB_CACHE", ".pub-cache", &["hosted", "git"]),
-    row(Some("ccache"), "CCACHE_DIR", ".ccache", &[]),
-    row(Some("docker"), "DOCKER_CONFIG", ".docker", &["buildx"]),
-    row(Some("uv"), "", ".local/share/uv", &[]),
-    row(
-        Some("pipenv"),
-        "WORKON_HOME",
-        ".local/share/virtualenvs",
-        &[],
-    ),
-    row(Some("hatch"), "", ".local/share/hatch", &[]),
-    row(Some("pdm"), "", ".local/share/pdm", &[]),
+    row("mvn", "", ".m2", "repository wrapper"),
+    row("sbt", "", ".sbt", "boot"),
+    row("sbt", "", ".ivy2", "cache local"),
+    row("dotnet", "NUGET_PACKAGES", ".nuget/packages", ""),
+    row("dotnet", "", ".local/share/NuGet", ""),
+    row("composer", "COMPOSER_HOME", ".composer", "cache"),
+    row("bundle", "", ".bundle", "cache"),
+    row("cabal", "CABAL_DIR", ".cabal", "packages store"),
+    row("stack", "STACK_ROOT", ".stack", "pantry snapshots"),
+    row("mix", "HEX_HOME", ".hex", "packages").with("cache.ets"),
+    row("dart", "PUB_CACHE", ".pub-cache", "hosted git"),
+    row("ccache", "CCACHE_DIR", ".ccache", ""),
+    row("docker", "DOCKER_CONFIG", ".docker", "buildx"),
+    row("uv", "", ".local/share/uv", ""),
+    row("pipenv", "WORKON_HOME", ".local/share/virtualenvs", ""),
+    row("hatch", "", ".local/share/hatch", ""),
+    row("pdm", "", ".local/share/pdm", ""),
 ];
 
 /// Further directories where `setup` may install tools.
 pub static TOOLS: &[Cache] = &[
-    row(None, "VIRTUAL_ENV", "", &[]),
-    row(None, "pythonLocation", "", &[]),
-    row(None, "CONDA_PREFIX", "", &[]),
-    row(Some("pip"), "", ".local", &["bin", "lib"]),
-    row(Some("cargo"), "CARGO_HOME", ".cargo", &["bin"]),
-    row(Some("rustup"), "RUSTUP_HOME", ".rustup", &[]),
-    row(Some("go"), "GOPATH", "go", &["bin"]),
-    row(None, "GOBIN", "", &[]),
-    row(None, "PNPM_HOME", "", &[]),
-    row(None, "GEM_HOME", "", &[]),
-    row(None, "NVM_DIR", "", &[]),
+    row("", "VIRTUAL_ENV", "", ""),
+    row("", "pythonLocation", "", ""),
+    row("", "CONDA_PREFIX", "", ""),
+    row("pip", "", ".local", "bin lib"),
+    row("cargo", "CARGO_HOME", ".cargo", "bin"),
+    row("rustup", "RUSTUP_HOME", ".rustup", ""),
+    row("go", "GOPATH", "go", "bin"),
+    row("", "GOBIN", "", ""),
+    row("", "PNPM_HOME", "", ""),
+    row("", "GEM_HOME", "", ""),
+    row("", "NVM_DIR", "", ""),
 ];
 
 /// A directory or file of a table on this machine.
@@ -187,7 +160,7 @@ pub fn places(
         let Some(base) = named.or_else(usual) else {
             continue;
         };
-        let made = cache.program.is_none_or(&is_there);
+        let made = cache.program.is_empty() || is_there(cache.program);
         let place = |path: PathBuf, is_file: bool| Place {
             path,
             made,
@@ -195,9 +168,9 @@ pub fn places(
         };
         let is_whole = cache.below.is_empty() && cache.files.is_empty();
         places.extend(is_whole.then(|| place(base.clone(), false)));
-        let directories = cache.below.iter();
+        let directories = cache.below.split_whitespace();
         places.extend(directories.map(|name| place(base.join(name), false)));
-        let files = cache.files.iter();
+        let files = cache.files.split_whitespace();
         places.extend(files.map(|name| place(base.join(name), true)));
     }
     places
@@ -214,9 +187,9 @@ mod tests {
             ("GOPATH".into(), "relative".into()),
         ];
         let table = [
-            row(Some("cargo"), "CARGO_HOME", ".cargo", &["registry"]).with(&[".lock"]),
-            row(Some("go"), "GOPATH", "go", &["pkg"]),
-            row(None, "GOCACHE", "", &[]),
+            row("cargo", "CARGO_HOME", ".cargo", "registry").with(".lock"),
+            row("go", "GOPATH", "go", "pkg"),
+            row("", "GOCACHE", "", ""),
         ];
         let found = places(&table, &env, Some(Path::new("/home/a")), |program| {
             program == "cargo"
@@ -238,7 +211,9 @@ mod tests {
     #[test]
     fn no_cache_is_a_directory_of_programs() {
         for cache in CACHES {
-            let all = cache.below.iter().chain(cache.files).chain([&cache.base]);
+            let below = cache.below.split_whitespace();
+            let all = below.chain(cache.files.split_whitespace());
+            let all = all.chain([cache.base]);
             for name in all {
                 assert!(!name.ends_with("bin"), "{name}");
             }
