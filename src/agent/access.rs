@@ -4,6 +4,7 @@ use super::models::{self, Price};
 use sprag_domain::settings::variables::BASE_URL;
 use sprag_domain::suggest::nearest;
 use std::fmt;
+use std::sync::LazyLock;
 
 /// A wire format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +74,9 @@ pub struct Account<'a> {
 impl<'a> Account<'a> {
     /// The account at the provider with this name.
     pub fn of(provider: &'a str) -> Self {
-        let known = PROVIDERS.iter().find(|known| known.name == provider);
         Self {
             provider,
-            keys: known.map_or(&[], |known| known.keys),
+            keys: named(provider).map_or(&[], |known| &known.keys),
         }
     }
 }
@@ -106,18 +106,62 @@ struct Provider {
     name: &'static str,
     wire: WireFormat,
     base: &'static str,
-    /// The variables for its key in order of precedence. Empty if it needs no key.
-    keys: &'static [&'static str],
-    /// The variables in which its own tools look for another base URL, and the suffix that Sprag adds to it.
-    bases: (&'static [&'static str], &'static str),
     /// The default model.
     model: Option<&'static str>,
+    /// The variables for its key in order of precedence. Empty if it needs no key.
+    keys: Vec<&'static str>,
 }
 
-/// Anthropic's and Google's tools take a base URL without the version.
-const ANTHROPIC_BASES: (&[&str], &str) = (&["ANTHROPIC_BASE_URL"], "/v1");
-const OPENAI_BASES: (&[&str], &str) = (&["OPENAI_BASE_URL", "OPENAI_API_BASE"], "");
-const GEMINI_BASES: (&[&str], &str) = (&["GOOGLE_GEMINI_BASE_URL"], "/v1beta");
+/// The providers, in the order in which their keys are looked for if no provider is named: the name, the wire
+/// format, the base URL, the default model, and the variables for the key.
+///
+/// The second one of OpenAI is for servers that also support the newer format. GitHub closed its service on
+/// 30 July 2026; it must be named explicitly, and stays for those who can still reach it.
+const TABLE: &str = "
+    anthropic messages https://api.anthropic.com/v1 claude-sonnet-5-5 ANTHROPIC_API_KEY
+    openai responses https://api.openai.com/v1 gpt-6.1-sol OPENAI_API_KEY
+    gemini gemini https://generativelanguage.googleapis.com/v1beta gemini-3.8-flash GEMINI_API_KEY GOOGLE_API_KEY
+    openai-responses responses https://api.openai.com/v1 - OPENAI_API_KEY
+    openrouter chat https://openrouter.ai/api/v1 - OPENROUTER_API_KEY
+    deepseek chat https://api.deepseek.com/v1 - DEEPSEEK_API_KEY
+    groq chat https://api.groq.com/openai/v1 - GROQ_API_KEY
+    mistral chat https://api.mistral.ai/v1 - MISTRAL_API_KEY
+    xai chat https://api.x.ai/v1 - XAI_API_KEY
+    ollama chat http://127.0.0.1:11434/v1 -
+    compatible chat - -
+    github chat https://models.github.ai/inference - GITHUB_TOKEN";
+
+static PROVIDERS: LazyLock<Vec<Provider>> = LazyLock::new(|| {
+    let rows = TABLE.lines().map(str::split_whitespace);
+    let providers = rows.filter_map(|mut row| {
+        Some(Provider {
+            name: row.next()?,
+            wire: match row.next()? {
+                "messages" => WireFormat::Messages,
+                "responses" => WireFormat::Responses,
+                "gemini" => WireFormat::Gemini,
+                _ => WireFormat::Chat,
+            },
+            base: row.next()?.trim_matches('-'),
+            model: row.next().filter(|model| *model != "-"),
+            keys: row.collect(),
+        })
+    });
+    providers.collect()
+});
+
+impl Provider {
+    /// The variables in which its own tools look for another base URL, and the suffix that Sprag adds to it:
+    /// Anthropic's and Google's tools take one without the version.
+    fn bases(&self) -> (&'static [&'static str], &'static str) {
+        match self.wire {
+            WireFormat::Messages => (&["ANTHROPIC_BASE_URL"], "/v1"),
+            WireFormat::Responses => (&["OPENAI_BASE_URL", "OPENAI_API_BASE"], ""),
+            WireFormat::Gemini => (&["GOOGLE_GEMINI_BASE_URL"], "/v1beta"),
+            WireFormat::Chat => (&[], ""),
+        }
+    }
+}
 
 /// The context window of an unknown model, in tokens: most have at least this.
 const WINDOW: usize = 128_000;
@@ -128,114 +172,18 @@ const RESPONSE: usize = 16_000;
 /// the reasoning before it.
 const LONG_RESPONSE: usize = 32_000;
 
-const fn chat(
-    name: &'static str,
-    base: &'static str,
-    keys: &'static [&'static str],
-    model: Option<&'static str>,
-) -> Provider {
-    Provider {
-        name,
-        wire: WireFormat::Chat,
-        base,
-        keys,
-        bases: (&[], ""),
-        model,
-    }
-}
-
-/// The providers, in the order in which their keys are looked for if no provider is named.
-const PROVIDERS: &[Provider] = &[
-    Provider {
-        wire: WireFormat::Messages,
-        bases: ANTHROPIC_BASES,
-        ..chat(
-            "anthropic",
-            "https://api.anthropic.com/v1",
-            &["ANTHROPIC_API_KEY"],
-            Some("claude-sonnet-5-5"),
-        )
-    },
-    Provider {
-        wire: WireFormat::Responses,
-        bases: OPENAI_BASES,
-        ..chat(
-            "openai",
-            "https://api.openai.com/v1",
-            &["OPENAI_API_KEY"],
-            Some("gpt-6.1-sol"),
-        )
-    },
-    Provider {
-        wire: WireFormat::Gemini,
-        bases: GEMINI_BASES,
-        ..chat(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Some("gemini-3.8-flash"),
-        )
-    },
-    // For servers that also support the newer format.
-    Provider {
-        wire: WireFormat::Responses,
-        bases: OPENAI_BASES,
-        ..chat(
-            "openai-responses",
-            "https://api.openai.com/v1",
-            &["OPENAI_API_KEY"],
-            None,
-        )
-    },
-    chat(
-        "openrouter",
-        "https://openrouter.ai/api/v1",
-        &["OPENROUTER_API_KEY"],
-        None,
-    ),
-    chat(
-        "deepseek",
-        "https://api.deepseek.com/v1",
-        &["DEEPSEEK_API_KEY"],
-        None,
-    ),
-    chat(
-        "groq",
-        "https://api.groq.com/openai/v1",
-        &["GROQ_API_KEY"],
-        None,
-    ),
-    chat(
-        "mistral",
-        "https://api.mistral.ai/v1",
-        &["MISTRAL_API_KEY"],
-        None,
-    ),
-    chat("xai", "https://api.x.ai/v1", &["XAI_API_KEY"], None),
-    chat("ollama", "http://127.0.0.1:11434/v1", &[], None),
-    chat("compatible", "", &[], None),
-    // GitHub closed this service on 30 July 2026. It must be named explicitly, and stays for those who can
-    // still reach it.
-    chat(
-        GITHUB,
-        "https://models.github.ai/inference",
-        &["GITHUB_TOKEN"],
-        None,
-    ),
-];
-
 /// The provider that a job's own token pays for.
 const GITHUB: &str = "github";
 
 /// Every variable that affects the choice.
 pub fn variables() -> impl Iterator<Item = &'static str> {
-    let bases = PROVIDERS.iter().flat_map(|provider| provider.bases.0);
+    let bases = PROVIDERS.iter().flat_map(|provider| provider.bases().0);
     keys().chain(bases.copied())
 }
 
 /// The variables that only Sprag may read.
 pub fn keys() -> impl Iterator<Item = &'static str> {
-    let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
+    let keys = PROVIDERS.iter().flat_map(|provider| &provider.keys);
     keys.copied().chain([BASE_URL])
 }
 
@@ -244,7 +192,7 @@ pub fn suggested_keys() -> impl Iterator<Item = &'static str> {
     let named = PROVIDERS
         .iter()
         .filter(|provider| !matches!(provider.name, GITHUB | "openai-responses"));
-    named.flat_map(|provider| provider.keys).copied()
+    named.flat_map(|provider| &provider.keys).copied()
 }
 
 /// Chooses by `provider/model`, by the keys that are set, and by the URL of a server in Sprag's own variable
@@ -309,6 +257,10 @@ pub fn choose(
     })
 }
 
+fn named(name: &str) -> Option<&'static Provider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
+}
+
 /// The provider, and the model if it is named.
 fn provider_of<'m>(
     model: Option<&'m str>,
@@ -316,8 +268,7 @@ fn provider_of<'m>(
     var: &dyn Fn(&str) -> Option<String>,
 ) -> Option<(&'static Provider, Option<&'m str>)> {
     if let Some((name, rest)) = model.and_then(|model| model.split_once('/')) {
-        let named = PROVIDERS.iter().find(|known| known.name == name);
-        let usable = named.filter(|known| !known.base.is_empty() || has_base);
+        let usable = named(name).filter(|known| !known.base.is_empty() || has_base);
         if let Some(provider) = usable {
             return Some((provider, Some(rest)));
         }
@@ -328,12 +279,9 @@ fn provider_of<'m>(
         .filter(|provider| key_of(provider, var).is_some());
     if has_base {
         let own = by_key.find(|provider| provider.name == "openai");
-        let compatible = || {
-            PROVIDERS
-                .iter()
-                .find(|provider| provider.name == "compatible")
-        };
-        return own.or_else(compatible).map(|provider| (provider, model));
+        return own
+            .or_else(|| named("compatible"))
+            .map(|provider| (provider, model));
     }
     by_key.next().map(|provider| (provider, model))
 }
@@ -350,7 +298,7 @@ fn own_base(
     provider: &Provider,
     var: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<String>, NoAccess> {
-    let (names, suffix) = provider.bases;
+    let (names, suffix) = provider.bases();
     let set = |name: &&'static str| {
         let base = var(name).filter(|base| !base.trim().is_empty())?;
         Some((*name, base))
@@ -377,10 +325,8 @@ fn refuse_misspelt(provider: &Provider, model: Option<&str>) -> Result<(), NoAcc
                 Some(known) => format!("did you mean --model {known}/{rest}?"),
                 None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
             };
-            Err(NoAccess::of(
-                format!("{name} is not a known model provider"),
-                hint,
-            ))
+            let why = format!("{name} is not a known model provider");
+            Err(NoAccess::of(why, hint))
         }
         _ => Ok(()),
     }
@@ -401,9 +347,7 @@ fn key_of(
 /// The variable that contains the key of `access`, if there is one.
 pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     access.key.as_ref()?;
-    let mut providers = PROVIDERS.iter();
-    let provider = providers.find(|provider| provider.name == access.provider)?;
-    key_of(provider, var).map(|(name, _)| name)
+    key_of(named(access.provider)?, var).map(|(name, _)| name)
 }
 
 fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {

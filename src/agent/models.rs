@@ -1,6 +1,8 @@
 //! Known models with their context windows, longest responses and prices. Nothing is looked up at run time,
 //! so the table ages, but every number in it can be set by the user.
 
+use std::sync::LazyLock;
+
 /// US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
@@ -17,6 +19,7 @@ pub struct Price {
 /// A known model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Known {
+    provider: &'static str,
     name: &'static str,
     /// The window to plan with, in tokens: the model's own, or the request length from which a higher price
     /// applies, whichever is less. So only the base price is ever paid.
@@ -27,101 +30,71 @@ pub(super) struct Known {
     pub(super) price: Price,
 }
 
-/// `prices` are input, cached, written and output.
-const fn known(
-    name: &'static str,
-    [window_tokens, response_tokens]: [usize; 2],
-    [input, cached, written, output]: [f64; 4],
-) -> Known {
-    Known {
-        name,
-        window_tokens,
-        response_tokens,
-        price: Price {
-            input,
-            cached,
-            written,
-            output,
-        },
-    }
-}
-
-/// The limits of OpenAI's models. Above this window, the price doubles.
-const OPENAI: [usize; 2] = [272_000, 128_000];
-const CLAUDE: [usize; 2] = [1_000_000, 128_000];
-const GEMINI: [usize; 2] = [1_048_576, 65_536];
-const HAIKU: [usize; 2] = [100_000, 128_000];
-const CLAUDE_4: [usize; 2] = [200_000, 64_000];
-const GPT_4: [usize; 2] = [1_047_576, 32_768];
-const GEMINI_PRO: [usize; 2] = [200_000, 65_536];
-const DEEPSEEK: [usize; 2] = [1_000_000, 393_216];
-const DEVSTRAL: [usize; 2] = [256_000, 256_000];
-
 /// From `model_prices_and_context_window_backup.json` of litellm 1.109.1, which names the providers' price
 /// pages as its source; read on 2026-11-21. For prices that rise on a known day (Gemini 4 Argon on
 /// 2026-12-01, Gemini 3.8 Flash on 2027-01-01) the later price is used, because a cost limit must not be
-/// exceeded unnoticed. By provider.
-const MODELS: &[(&str, &[Known])] = &[
-    (
-        "anthropic",
-        &[
-            known("claude-sonnet-5-5", CLAUDE, [2.0, 0.1, 2.5, 10.0]),
-            known("claude-opus-5-5", CLAUDE, [4.0, 0.2, 5.0, 20.0]),
-            known("claude-haiku-5-5", HAIKU, [0.1, 0.01, 0.125, 0.5]),
-            known("claude-sonnet-5", CLAUDE, [2.0, 0.2, 2.5, 10.0]),
-            known("claude-opus-5", CLAUDE, [5.0, 0.5, 6.25, 25.0]),
-            known("claude-sonnet-4-6", CLAUDE, [3.0, 0.3, 3.75, 15.0]),
-            known("claude-haiku-4-5", CLAUDE_4, [1.0, 0.1, 1.25, 5.0]),
-            known("claude-sonnet-4-5", CLAUDE_4, [3.0, 0.3, 3.75, 15.0]),
-        ],
-    ),
-    (
-        "openai",
-        &[
-            known("gpt-6.1-sol", OPENAI, [2.0, 0.1, 2.5, 10.0]),
-            known("gpt-6.1-terra", OPENAI, [1.0, 0.05, 1.25, 5.0]),
-            known("gpt-6-astra", OPENAI, [10.0, 1.0, 12.5, 50.0]),
-            known("gpt-6-sol", OPENAI, [2.0, 0.2, 2.5, 10.0]),
-            known("gpt-6-luna", OPENAI, [0.1, 0.01, 0.125, 0.5]),
-            known("gpt-5.6-sol", OPENAI, [4.0, 0.4, 5.0, 20.0]),
-            known("gpt-5.6-terra", OPENAI, [2.0, 0.2, 2.5, 12.0]),
-            known("gpt-5.6-luna", OPENAI, [0.2, 0.02, 0.25, 1.2]),
-            known("gpt-5.5", OPENAI, [5.0, 0.5, 5.0, 30.0]),
-            known("gpt-5.4", OPENAI, [2.5, 0.25, 2.5, 15.0]),
-            known("gpt-5.4-mini", OPENAI, [0.75, 0.075, 0.75, 4.5]),
-            known("gpt-4.1", GPT_4, [2.0, 0.5, 2.0, 8.0]),
-        ],
-    ),
-    (
-        "gemini",
-        &[
-            known("gemini-3.8-flash", GEMINI, [1.5, 0.15, 1.5, 7.5]),
-            known("gemini-4-argon", GEMINI, [4.0, 0.2, 4.0, 20.0]),
-            known("gemini-3.1-pro-preview", GEMINI_PRO, [2.0, 0.2, 2.0, 12.0]),
-            known("gemini-2.5-pro", GEMINI_PRO, [1.25, 0.125, 1.25, 10.0]),
-        ],
-    ),
-    (
-        "deepseek",
-        &[
-            known("deepseek-v4-pro", DEEPSEEK, [1.32, 0.044, 1.32, 3.96]),
-            known("deepseek-v4-flash", DEEPSEEK, [0.3, 0.006, 0.3, 1.2]),
-        ],
-    ),
-    (
-        "mistral",
-        &[known("devstral-latest", DEVSTRAL, [0.4, 0.04, 0.4, 2.0])],
-    ),
-    (
-        "xai",
-        &[known("grok-4.7", [200_000, 500_000], [2.0, 0.5, 2.0, 6.0])],
-    ),
-];
+/// exceeded unnoticed.
+///
+/// Each line has the provider, the name, the two numbers of tokens, and the prices for input, cached, written and
+/// output. For OpenAI's models, the price doubles above the window.
+const TABLE: &str = "
+    anthropic claude-sonnet-5-5 1000000 128000 2.0 0.1 2.5 10.0
+    anthropic claude-opus-5-5 1000000 128000 4.0 0.2 5.0 20.0
+    anthropic claude-haiku-5-5 100000 128000 0.1 0.01 0.125 0.5
+    anthropic claude-sonnet-5 1000000 128000 2.0 0.2 2.5 10.0
+    anthropic claude-opus-5 1000000 128000 5.0 0.5 6.25 25.0
+    anthropic claude-sonnet-4-6 1000000 128000 3.0 0.3 3.75 15.0
+    anthropic claude-haiku-4-5 200000 64000 1.0 0.1 1.25 5.0
+    anthropic claude-sonnet-4-5 200000 64000 3.0 0.3 3.75 15.0
+    openai gpt-6.1-sol 272000 128000 2.0 0.1 2.5 10.0
+    openai gpt-6.1-terra 272000 128000 1.0 0.05 1.25 5.0
+    openai gpt-6-astra 272000 128000 10.0 1.0 12.5 50.0
+    openai gpt-6-sol 272000 128000 2.0 0.2 2.5 10.0
+    openai gpt-6-luna 272000 128000 0.1 0.01 0.125 0.5
+    openai gpt-5.6-sol 272000 128000 4.0 0.4 5.0 20.0
+    openai gpt-5.6-terra 272000 128000 2.0 0.2 2.5 12.0
+    openai gpt-5.6-luna 272000 128000 0.2 0.02 0.25 1.2
+    openai gpt-5.5 272000 128000 5.0 0.5 5.0 30.0
+    openai gpt-5.4 272000 128000 2.5 0.25 2.5 15.0
+    openai gpt-5.4-mini 272000 128000 0.75 0.075 0.75 4.5
+    openai gpt-4.1 1047576 32768 2.0 0.5 2.0 8.0
+    gemini gemini-3.8-flash 1048576 65536 1.5 0.15 1.5 7.5
+    gemini gemini-4-argon 1048576 65536 4.0 0.2 4.0 20.0
+    gemini gemini-3.1-pro-preview 200000 65536 2.0 0.2 2.0 12.0
+    gemini gemini-2.5-pro 200000 65536 1.25 0.125 1.25 10.0
+    deepseek deepseek-v4-pro 1000000 393216 1.32 0.044 1.32 3.96
+    deepseek deepseek-v4-flash 1000000 393216 0.3 0.006 0.3 1.2
+    mistral devstral-latest 256000 256000 0.4 0.04 0.4 2.0
+    xai grok-4.7 200000 500000 2.0 0.5 2.0 6.0";
+
+static MODELS: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let known = |row: &'static str| {
+        let mut words = row.split_whitespace();
+        let (provider, name) = (words.next()?, words.next()?);
+        let numbers: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [window, response, input, cached, written, output] = numbers[..] else {
+            return None;
+        };
+        Some(Known {
+            provider,
+            name,
+            window_tokens: window as usize,
+            response_tokens: response as usize,
+            price: Price {
+                input,
+                cached,
+                written,
+                output,
+            },
+        })
+    };
+    TABLE.lines().filter_map(known).collect()
+});
 
 /// Finds a model of a provider by its exact name or by its name with a date.
 pub(super) fn find(provider: &str, model: &str) -> Option<&'static Known> {
-    let (_, models) = MODELS.iter().find(|(name, _)| *name == provider)?;
-    models.iter().find(|known| {
+    let mut models = MODELS.iter().filter(|known| known.provider == provider);
+    models.find(|known| {
         let rest = model.strip_prefix(known.name);
         rest.is_some_and(|rest| rest.is_empty() || is_date(rest))
     })
@@ -134,15 +107,14 @@ pub(super) fn price(provider: &str, model: &str) -> Option<Price> {
 
 /// The highest price of any known model, and the longest response: more than this no model is taken to cost.
 pub(super) fn dearest() -> (Price, usize) {
-    let all = MODELS.iter().flat_map(|(_, models)| models.iter());
-    let highest = |of: fn(&Known) -> f64| all.clone().map(of).fold(0.0, f64::max);
+    let highest = |of: fn(&Known) -> f64| MODELS.iter().map(of).fold(0.0, f64::max);
     let price = Price {
         input: highest(|known| known.price.input),
         cached: highest(|known| known.price.cached),
         written: highest(|known| known.price.written),
         output: highest(|known| known.price.output),
     };
-    let longest = all.clone().map(|known| known.response_tokens).max();
+    let longest = MODELS.iter().map(|known| known.response_tokens).max();
     (price, longest.unwrap_or_default())
 }
 
@@ -193,11 +165,8 @@ mod tests {
 
     #[test]
     fn every_row_can_be_used() {
-        let of_provider = |(provider, models): &(&'static str, &'static [Known])| {
-            let provider = *provider;
-            models.iter().map(move |known| (provider, known))
-        };
-        for (provider, known) in MODELS.iter().flat_map(of_provider) {
+        assert_eq!(MODELS.len(), TABLE.trim().lines().count());
+        for known in MODELS.iter() {
             let Price {
                 input,
                 cached,
@@ -209,7 +178,7 @@ mod tests {
                 "{known:?}"
             );
             assert!(known.window_tokens >= 100_000, "{known:?}");
-            assert_eq!(find(provider, known.name), Some(known));
+            assert_eq!(find(known.provider, known.name), Some(known));
         }
     }
 

@@ -10,7 +10,7 @@ use super::gateway::{ANTHROPIC, BehindGateway};
 use super::json;
 use super::mcp::Form;
 use super::output::{self, OpenCalls};
-use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::spec::{CliSpec, LoginFiles, Package};
 use super::turn::{
     ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
 };
@@ -19,19 +19,12 @@ use crate::domain::api_error::{classify, classify_final};
 use serde_json::Value;
 use std::ffi::OsString;
 
-const BEDROCK: &str = "CLAUDE_CODE_USE_BEDROCK";
-const VERTEX: &str = "CLAUDE_CODE_USE_VERTEX";
-const FOUNDRY: &str = "CLAUDE_CODE_USE_FOUNDRY";
-
 /// The agent `claude`.
 pub static SPEC: CliSpec = CliSpec {
     name: "claude",
     about: "`claude -p --output-format stream-json`, edits and commands allowed, sessions resumed",
     program: "claude",
-    package: Package {
-        name: "claude-code",
-        npm: "@anthropic-ai/claude-code",
-    },
+    package: Package::of("claude-code", "@anthropic-ai/claude-code"),
     tested: "2.1.197",
     variables: VARIABLES,
     keys: &["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"],
@@ -40,15 +33,15 @@ pub static SPEC: CliSpec = CliSpec {
         directory: ".claude",
         login: ".credentials.json",
         maybe: &["settings.json"],
-        maybe_in_home: &[".claude.json"],
+        maybe_in_home: ".claude.json",
         keychain: true,
     },
-    own_directories: &[],
-    login_options: &["--settings"],
+    own_directories: "",
+    login_options: "--settings",
     configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", ".claude/**"],
     gateway: Some(BehindGateway {
         provider: &ANTHROPIC,
-        elsewhere: &["ANTHROPIC_BASE_URL", "apiKeyHelper", "--settings"],
+        elsewhere: "ANTHROPIC_BASE_URL apiKeyHelper --settings",
         args: |_| Vec::new(),
     }),
     invocation,
@@ -56,37 +49,21 @@ pub static SPEC: CliSpec = CliSpec {
 };
 
 /// A cloud's variables are passed on only if that cloud is chosen.
-const VARIABLES: &[Variable] = &[
-    Variable::key("ANTHROPIC_API_KEY"),
-    Variable::key("ANTHROPIC_AUTH_TOKEN"),
-    Variable::key("CLAUDE_CODE_OAUTH_TOKEN"),
-    Variable::secret("ANTHROPIC_CUSTOM_HEADERS"),
-    Variable::setting("ANTHROPIC_BASE_URL"),
-    Variable::setting("ANTHROPIC_MODEL"),
-    Variable::setting("ANTHROPIC_SMALL_FAST_MODEL"),
-    Variable::setting("ANTHROPIC_DEFAULT_OPUS_MODEL"),
-    Variable::setting("ANTHROPIC_DEFAULT_SONNET_MODEL"),
-    Variable::setting("ANTHROPIC_DEFAULT_HAIKU_MODEL"),
-    Variable::setting("CLAUDE_CONFIG_DIR"),
-    Variable::setting("NODE_EXTRA_CA_CERTS"),
-    Variable::cloud(BEDROCK),
-    Variable::secret("AWS_BEARER_TOKEN_BEDROCK").only_with(BEDROCK),
-    Variable::secret("AWS_ACCESS_KEY_ID").only_with(BEDROCK),
-    Variable::secret("AWS_SECRET_ACCESS_KEY").only_with(BEDROCK),
-    Variable::secret("AWS_SESSION_TOKEN").only_with(BEDROCK),
-    Variable::setting("AWS_REGION").only_with(BEDROCK),
-    Variable::setting("AWS_PROFILE").only_with(BEDROCK),
-    Variable::setting("ANTHROPIC_BEDROCK_BASE_URL").only_with(BEDROCK),
-    Variable::cloud(VERTEX),
-    Variable::setting("ANTHROPIC_VERTEX_PROJECT_ID").only_with(VERTEX),
-    Variable::setting("ANTHROPIC_VERTEX_BASE_URL").only_with(VERTEX),
-    Variable::setting("CLOUD_ML_REGION").only_with(VERTEX),
-    Variable::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
-    Variable::cloud(FOUNDRY),
-    Variable::secret("ANTHROPIC_FOUNDRY_API_KEY").only_with(FOUNDRY),
-    Variable::setting("ANTHROPIC_FOUNDRY_RESOURCE").only_with(FOUNDRY),
-    Variable::setting("ANTHROPIC_FOUNDRY_BASE_URL").only_with(FOUNDRY),
-];
+const VARIABLES: &str = "
+    key ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN
+    secret ANTHROPIC_CUSTOM_HEADERS
+    setting ANTHROPIC_BASE_URL ANTHROPIC_MODEL ANTHROPIC_SMALL_FAST_MODEL ANTHROPIC_DEFAULT_OPUS_MODEL
+    setting ANTHROPIC_DEFAULT_SONNET_MODEL ANTHROPIC_DEFAULT_HAIKU_MODEL CLAUDE_CONFIG_DIR NODE_EXTRA_CA_CERTS
+    cloud CLAUDE_CODE_USE_BEDROCK
+    secret@CLAUDE_CODE_USE_BEDROCK AWS_BEARER_TOKEN_BEDROCK AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+    secret@CLAUDE_CODE_USE_BEDROCK AWS_SESSION_TOKEN
+    setting@CLAUDE_CODE_USE_BEDROCK AWS_REGION AWS_PROFILE ANTHROPIC_BEDROCK_BASE_URL
+    cloud CLAUDE_CODE_USE_VERTEX
+    setting@CLAUDE_CODE_USE_VERTEX ANTHROPIC_VERTEX_PROJECT_ID ANTHROPIC_VERTEX_BASE_URL CLOUD_ML_REGION
+    setting@CLAUDE_CODE_USE_VERTEX GOOGLE_APPLICATION_CREDENTIALS
+    cloud CLAUDE_CODE_USE_FOUNDRY
+    secret@CLAUDE_CODE_USE_FOUNDRY ANTHROPIC_FOUNDRY_API_KEY
+    setting@CLAUDE_CODE_USE_FOUNDRY ANTHROPIC_FOUNDRY_RESOURCE ANTHROPIC_FOUNDRY_BASE_URL";
 
 const ROOT_REMEDY: &str = "run as another user, set IS_SANDBOX=1 in a disposable container, or leave \
                            --dangerously-skip-permissions out";
@@ -109,9 +86,6 @@ const READ_ONLY: &[&str] = &[
     "--allowedTools=Read,Grep,Glob,Bash(git diff:*),Bash(git log:*),Bash(git show:*),Bash(git status:*)",
 ];
 
-/// Puts information about the machine and the time in the first message instead of the system prompt.
-const STABLE_SYSTEM_PROMPT: &str = "--exclude-dynamic-system-prompt-sections";
-
 /// Maximum size in bytes of a schema in an argument. The system allows 128 KiB per argument.
 const MAX_SCHEMA: usize = 100_000;
 
@@ -127,30 +101,27 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
         let tools = tools.map(|server| format!("--allowedTools=mcp__{}", server.name).into());
         args.extend(tools);
     }
-    if !request.overrides(&["--disallowedTools", "--disallowed-tools", "--tools"]) {
+    if !request.overrides("--disallowedTools --disallowed-tools --tools") {
         args.push(format!("--disallowedTools={DISALLOWED}").into());
     }
     // git's status and similar information would precede the conversation, and change with each turn that
     // continues it.
-    if !request.overrides(&[
-        STABLE_SYSTEM_PROMPT,
-        "--system-prompt",
-        "--system-prompt-file",
-    ]) {
-        args.push(STABLE_SYSTEM_PROMPT.into());
+    let stable = "--exclude-dynamic-system-prompt-sections";
+    if !request.overrides(stable) && !request.overrides("--system-prompt --system-prompt-file") {
+        args.push(stable.into());
     }
-    args.extend(request.model_argument(&["--model"]));
+    args.extend(request.model_argument("--model"));
     let budget = request
         .max_cost_usd
         .filter(|usd| usd.is_finite() && *usd > 0.0);
-    if let Some(usd) = budget.filter(|_| !request.overrides(&["--max-budget-usd"])) {
+    if let Some(usd) = budget.filter(|_| !request.overrides("--max-budget-usd")) {
         args.push(format!("--max-budget-usd={usd}").into());
     }
     let schema = request
         .output_schema
         .map(|it| it.schema().to_string())
         .filter(|text| text.len() <= MAX_SCHEMA);
-    if let Some(schema) = schema.filter(|_| !request.overrides(&["--json-schema"])) {
+    if let Some(schema) = schema.filter(|_| !request.overrides("--json-schema")) {
         args.push(format!("--json-schema={schema}").into());
     }
     args.extend(repository_files(request));
@@ -186,10 +157,10 @@ fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
         RepositoryFiles::Absent => "user",
     };
     let mut args = Vec::new();
-    if !request.overrides(&["--setting-sources"]) {
+    if !request.overrides("--setting-sources") {
         args.push(format!("--setting-sources={sources}").into());
     }
-    if !request.overrides(&["--strict-mcp-config", "--mcp-config"]) {
+    if !request.overrides("--strict-mcp-config --mcp-config") {
         args.push("--strict-mcp-config".into());
         let servers = request.work_tree.join(".mcp.json");
         if request.repository_files == RepositoryFiles::OfTheBase && servers.is_file() {
@@ -209,12 +180,8 @@ const BYPASS: &[&str] = &["--permission-mode=bypassPermissions"];
 /// may always run commands, because an agent that cannot run the tests is useless; `claude` does not confine
 /// them.
 fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
-    const OVERRIDES: &[&str] = &[
-        "--permission-mode",
-        "--dangerously-skip-permissions",
-        "--allowedTools",
-        "--allowed-tools",
-    ];
+    const OVERRIDES: &str =
+        "--permission-mode --dangerously-skip-permissions --allowedTools --allowed-tools";
     match (request.own_sandbox, request.may_write) {
         _ if request.overrides(OVERRIDES) => &[],
         (_, false) => READ_ONLY,
@@ -471,33 +438,22 @@ fn with_remedies(mut error: ApiError) -> ApiError {
 fn usage(event: &Value) -> Usage {
     let models = event.get("modelUsage").and_then(Value::as_object);
     let models = models.filter(|models| !models.is_empty());
-    let sum = |names: &[&str]| -> Option<u64> {
+    let sum = |names: &str| -> Option<u64> {
         output::sum(models?.values().map(|model| sum_of(model, names)))
     };
-    let plain = |names: &[&str]| event.get("usage").and_then(|usage| sum_of(usage, names));
+    let plain = |names: &str| event.get("usage").and_then(|usage| sum_of(usage, names));
     Usage {
-        tokens_in: sum(&[
-            "inputTokens",
-            "cacheReadInputTokens",
-            "cacheCreationInputTokens",
-        ])
-        .or_else(|| {
-            plain(&[
-                "input_tokens",
-                "cache_read_input_tokens",
-                "cache_creation_input_tokens",
-            ])
-        }),
-        tokens_cached: sum(&["cacheReadInputTokens"])
-            .or_else(|| plain(&["cache_read_input_tokens"])),
-        tokens_out: sum(&["outputTokens"]).or_else(|| plain(&["output_tokens"])),
+        tokens_in: sum("inputTokens cacheReadInputTokens cacheCreationInputTokens")
+            .or_else(|| plain("input_tokens cache_read_input_tokens cache_creation_input_tokens")),
+        tokens_cached: sum("cacheReadInputTokens").or_else(|| plain("cache_read_input_tokens")),
+        tokens_out: sum("outputTokens").or_else(|| plain("output_tokens")),
         cost_usd: event.get("total_cost_usd").and_then(Value::as_f64),
     }
 }
 
-fn sum_of(counts: &Value, names: &[&str]) -> Option<u64> {
-    let count = |name: &&str| counts.get(name).and_then(Value::as_u64);
-    output::sum(names.iter().map(count))
+fn sum_of(counts: &Value, names: &str) -> Option<u64> {
+    let count = |name: &str| counts.get(name).and_then(Value::as_u64);
+    output::sum(names.split(' ').map(count))
 }
 
 /// The edited file, for the tools that edit one.

@@ -6,7 +6,7 @@
 
 use super::gateway::{BehindGateway, OPENAI};
 use super::output::{self, OpenCalls, is_session_id};
-use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::spec::{CliSpec, LoginFiles, Package};
 use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError, TodoItem, TodoStatus, UsageBasis};
@@ -20,10 +20,7 @@ pub static SPEC: CliSpec = CliSpec {
     name: "codex",
     about: "`codex exec --json`, its sandbox on below level 2 of Sprag's, sessions resumed",
     program: "codex",
-    package: Package {
-        name: "codex",
-        npm: "@openai/codex",
-    },
+    package: Package::of("codex", "@openai/codex"),
     tested: "0.169.0",
     variables: VARIABLES,
     keys: &["CODEX_API_KEY", "OPENAI_API_KEY"],
@@ -32,45 +29,24 @@ pub static SPEC: CliSpec = CliSpec {
         directory: ".codex",
         login: "auth.json",
         maybe: &["config.toml"],
-        maybe_in_home: &[],
+        maybe_in_home: "",
         keychain: false,
     },
-    own_directories: &[],
-    login_options: &[
-        "-c",
-        "--config",
-        "-p",
-        "--profile",
-        "--oss",
-        "--local-provider",
-    ],
+    own_directories: "",
+    login_options: "-c --config -p --profile --oss --local-provider",
     configuration: &[".codex/**"],
     gateway: Some(BehindGateway {
         provider: &OPENAI,
-        elsewhere: &[
-            "model_provider",
-            "openai_base_url",
-            "chatgpt_base_url",
-            "--profile",
-            "--oss",
-            "--local-provider",
-        ],
+        elsewhere: "model_provider openai_base_url chatgpt_base_url --profile --oss --local-provider",
         args: gateway_args,
     }),
     invocation,
     reader: || Box::<Reader>::default(),
 };
 
-const VARIABLES: &[Variable] = &[
-    Variable::key("CODEX_API_KEY"),
-    Variable::key("OPENAI_API_KEY"),
-    Variable::setting("CODEX_HOME"),
-    Variable::setting("CODEX_SQLITE_HOME"),
-    Variable::setting("CODEX_CA_CERTIFICATE"),
-    Variable::setting("OPENAI_BASE_URL"),
-    Variable::setting("OPENAI_ORGANIZATION"),
-    Variable::setting("OPENAI_PROJECT"),
-];
+const VARIABLES: &str = "
+    key CODEX_API_KEY OPENAI_API_KEY
+    setting CODEX_HOME CODEX_SQLITE_HOME CODEX_CA_CERTIFICATE OPENAI_BASE_URL OPENAI_ORGANIZATION OPENAI_PROJECT";
 
 /// Configuration for unattended use: no analytics (without network they delay the exit by five seconds), no
 /// update check, no questions. The keys that pay for the model are kept from the commands that the model
@@ -90,16 +66,8 @@ const SANDBOX_REMEDY: &str = "codex cannot confine its commands on this host: al
 /// arguments.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let final_message_file = request.scratch.join("final-message.md");
-    let mut args: Vec<OsString> = [
-        "exec",
-        "--json",
-        "--color",
-        "never",
-        "--skip-git-repo-check",
-        "--cd",
-    ]
-    .map(OsString::from)
-    .into();
+    let first = "exec --json --color never --skip-git-repo-check --cd";
+    let mut args: Vec<OsString> = first.split(' ').map(OsString::from).collect();
     args.push(request.directory.into());
     args.push("--output-last-message".into());
     args.push(final_message_file.clone().into());
@@ -110,10 +78,10 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     );
     args.extend(servers(request.mcp));
     args.extend(sandbox(request).iter().map(OsString::from));
-    args.extend(request.model_argument(&["-m", "--model"]));
+    args.extend(request.model_argument("-m --model"));
     // The API refuses other schemas.
     let schema = request.output_schema.filter(|schema| schema.is_strict());
-    if schema.is_some() && !request.overrides(&["--output-schema"]) {
+    if schema.is_some() && !request.overrides("--output-schema") {
         args.push("--output-schema".into());
         args.push(request.output_schema_file().into());
     }
@@ -135,14 +103,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
 /// `workspace-write` gives the agent's commands no network, which is codex's own default. Users can add
 /// `-c sandbox_workspace_write.network_access=true`.
 fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
-    const OVERRIDES: &[&str] = &[
-        "-s",
-        "--sandbox",
-        "--full-auto",
-        "--yolo",
-        "--approve-for-me",
-        "--dangerously-bypass-approvals-and-sandbox",
-    ];
+    const OVERRIDES: &str = "-s --sandbox --full-auto --yolo --approve-for-me --dangerously-bypass-approvals-and-sandbox";
     if request.overrides(OVERRIDES) {
         return &[];
     }
@@ -373,11 +334,7 @@ impl Reader {
     fn turn_completed(&mut self, event: &Value) -> AgentEvent {
         self.ended = true;
         self.report.api_error = None;
-        let counts = [
-            "/usage/input_tokens",
-            "/usage/cached_input_tokens",
-            "/usage/output_tokens",
-        ];
+        let counts = "/usage/input_tokens /usage/cached_input_tokens /usage/output_tokens";
         self.report.usage = output::usage(event, counts);
         AgentEvent::Usage(self.report.usage)
     }

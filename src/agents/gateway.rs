@@ -1,7 +1,8 @@
 //! The providers whose keys can stay with Sprag: their variables, URLs, requests and errors.
 
 use serde_json::{Value, json};
-use sprag_agent::access::{Secret, WireFormat};
+use sprag_agent::access::Secret;
+use sprag_agent::access::WireFormat::{self, Chat, Gemini, Messages, Responses};
 
 /// A model provider whose key can stay with Sprag.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub static ANTHROPIC: Provider = Provider {
     base: "https://api.anthropic.com",
     prefix: "",
     endpoints: &[
-        ("/v1/messages", Some(WireFormat::Messages)),
+        ("/v1/messages", Some(Messages)),
         ("/v1/messages/count_tokens", None),
         ("/v1/models", None),
         ("/v1/models/{model}", None),
@@ -105,9 +106,9 @@ pub static OPENAI: Provider = Provider {
     base: "https://api.openai.com/v1",
     prefix: "/v1",
     endpoints: &[
-        ("/responses", Some(WireFormat::Responses)),
-        ("/responses/compact", Some(WireFormat::Responses)),
-        ("/chat/completions", Some(WireFormat::Chat)),
+        ("/responses", Some(Responses)),
+        ("/responses/compact", Some(Responses)),
+        ("/chat/completions", Some(Chat)),
         ("/models", None),
         ("/models/{model}", None),
     ],
@@ -126,14 +127,8 @@ pub static GEMINI: Provider = Provider {
     base: "https://generativelanguage.googleapis.com",
     prefix: "",
     endpoints: &[
-        (
-            "/v1beta/models/{model}:generateContent",
-            Some(WireFormat::Gemini),
-        ),
-        (
-            "/v1beta/models/{model}:streamGenerateContent",
-            Some(WireFormat::Gemini),
-        ),
+        ("/v1beta/models/{model}:generateContent", Some(Gemini)),
+        ("/v1beta/models/{model}:streamGenerateContent", Some(Gemini)),
         ("/v1beta/models/{model}:countTokens", None),
         ("/v1beta/models", None),
         ("/v1beta/models/{model}", None),
@@ -191,7 +186,7 @@ pub struct BehindGateway {
     /// The provider of its key.
     pub provider: &'static Provider,
     /// Words in its arguments and its own configuration which show that it uses another provider.
-    pub elsewhere: &'static [&'static str],
+    pub elsewhere: &'static str,
     /// Returns the arguments that are needed besides the variables, for the URL of the gateway.
     pub args: fn(&str) -> Vec<String>,
 }

@@ -10,7 +10,7 @@ use super::gateway::{BehindGateway, GEMINI};
 use super::json;
 use super::mcp::Form;
 use super::output::{self, Chunks, OpenCalls};
-use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::spec::{CliSpec, LoginFiles, Package};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify_final;
@@ -24,10 +24,7 @@ pub static SPEC: CliSpec = CliSpec {
     name: "gemini",
     about: "`gemini --output-format stream-json`, every tool allowed, sessions resumed",
     program: "gemini",
-    package: Package {
-        name: "gemini-cli",
-        npm: "@google/gemini-cli",
-    },
+    package: Package::of("gemini-cli", "@google/gemini-cli"),
     tested: "0.61.0",
     variables: VARIABLES,
     keys: &["GEMINI_API_KEY"],
@@ -36,38 +33,28 @@ pub static SPEC: CliSpec = CliSpec {
         directory: ".gemini",
         login: "oauth_creds.json",
         maybe: &["settings.json"],
-        maybe_in_home: &[],
+        maybe_in_home: "",
         keychain: false,
     },
-    own_directories: &[],
-    login_options: &[],
+    own_directories: "",
+    login_options: "",
     configuration: &["**/GEMINI.md", ".gemini/**"],
     gateway: Some(BehindGateway {
         provider: &GEMINI,
         // Other login methods that its own settings can choose.
-        elsewhere: &[
-            "oauth-personal",
-            "vertex-ai",
-            "cloud-shell",
-            "compute-default-credentials",
-        ],
+        elsewhere: "oauth-personal vertex-ai cloud-shell compute-default-credentials",
         args: |_| Vec::new(),
     }),
     invocation,
     reader: || Box::<Reader>::default(),
 };
 
-const VARIABLES: &[Variable] = &[
-    Variable::key("GEMINI_API_KEY"),
-    Variable::key("GOOGLE_API_KEY").only_with(VERTEX),
-    Variable::setting("GOOGLE_GEMINI_BASE_URL"),
-    Variable::setting("GEMINI_MODEL"),
-    Variable::setting("NODE_EXTRA_CA_CERTS"),
-    Variable::cloud(VERTEX),
-    Variable::setting("GOOGLE_CLOUD_PROJECT").only_with(VERTEX),
-    Variable::setting("GOOGLE_CLOUD_LOCATION").only_with(VERTEX),
-    Variable::setting("GOOGLE_APPLICATION_CREDENTIALS").only_with(VERTEX),
-];
+const VARIABLES: &str = "
+    key GEMINI_API_KEY
+    key@GOOGLE_GENAI_USE_VERTEXAI GOOGLE_API_KEY
+    setting GOOGLE_GEMINI_BASE_URL GEMINI_MODEL NODE_EXTRA_CA_CERTS
+    cloud GOOGLE_GENAI_USE_VERTEXAI
+    setting@GOOGLE_GENAI_USE_VERTEXAI GOOGLE_CLOUD_PROJECT GOOGLE_CLOUD_LOCATION GOOGLE_APPLICATION_CREDENTIALS";
 
 /// The command line of a turn. The work tree is trusted, because the run works in it; which of its files
 /// configure the agent is decided before.
@@ -94,7 +81,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
 /// user's arguments.
 pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
     let mut args = Vec::new();
-    if !request.overrides(&["--approval-mode", "-y", "--yolo"]) {
+    if !request.overrides("--approval-mode -y --yolo") {
         let mode = if request.may_write {
             "yolo"
         } else {
@@ -103,7 +90,7 @@ pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
         };
         args.push(format!("--approval-mode={mode}").into());
     }
-    args.extend(request.model_argument(&["-m", "--model"]));
+    args.extend(request.model_argument("-m --model"));
     if let Some(session) = request.resumable() {
         args.push(format!("--resume={session}").into());
     }
@@ -236,11 +223,7 @@ impl Reader {
 
     fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
         self.ended = true;
-        let counts = [
-            "/stats/input_tokens",
-            "/stats/cached",
-            "/stats/output_tokens",
-        ];
+        let counts = "/stats/input_tokens /stats/cached /stats/output_tokens";
         self.report.usage = output::usage(event, counts);
         let mut events = vec![AgentEvent::Usage(self.report.usage)];
         if json::text(event, "/status") == Some("error") {

@@ -6,18 +6,12 @@ use sprag_agent::access;
 use std::ffi::OsString;
 
 /// Other words that people use for the first word of a key's variable.
-const ALIASES: &[(&str, &[&str])] = &[
-    ("ANTHROPIC", &["CLAUDE", "CLAUDECODE"]),
-    ("OPENAI", &["CODEX", "GPT", "CHATGPT"]),
+const ALIASES: &[(&str, &str)] = &[
+    ("ANTHROPIC", "CLAUDE CLAUDECODE"),
+    ("OPENAI", "CODEX GPT CHATGPT"),
     (
         "GEMINI",
-        &[
-            "GOOGLE",
-            "GOOGLEAI",
-            "GOOGLEGEMINI",
-            "GOOGLEGENAI",
-            "GEMINIAI",
-        ],
+        "GOOGLE GOOGLEAI GOOGLEGEMINI GOOGLEGENAI GEMINIAI",
     ),
 ];
 
@@ -53,7 +47,7 @@ pub fn key_mistake(wanted: &[&str], env: &[(OsString, OsString)], in_job: bool) 
 
 /// Whether Sprag or an agent reads the variable.
 fn is_read(name: &str) -> bool {
-    let of_clis = CLIS.iter().flat_map(|spec| spec.variables);
+    let of_clis = CLIS.iter().flat_map(|spec| spec.variables());
     let of_gateway = gateway::PROVIDERS.iter().flat_map(|it| it.keys);
     let mut read = access::variables()
         .chain(of_clis.map(|variable| variable.name))
@@ -85,8 +79,8 @@ fn is_same(given: &str, wanted: &str) -> bool {
         return false;
     };
     let aliases = ALIASES.iter().find(|(name, _)| *name == wanted);
-    let aliases = aliases.map_or(&[][..], |(_, aliases)| aliases);
-    let mut names = aliases.iter().copied().chain([wanted.as_str()]);
+    let aliases = aliases.map_or("", |(_, aliases)| aliases);
+    let mut names = aliases.split(' ').chain([wanted.as_str()]);
     names.any(|name| {
         let is_long = name.len() >= MIN_CHARS;
         name == given || (is_long && is_typing_error(given, name))

@@ -7,7 +7,7 @@
 use super::json;
 use super::mcp::Form;
 use super::output;
-use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::spec::{CliSpec, LoginFiles, Package};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use crate::domain::agent::{AgentEvent, AgentReport, Usage};
 use crate::domain::api_error::classify_final;
@@ -21,10 +21,7 @@ pub static SPEC: CliSpec = CliSpec {
     name: "opencode",
     about: "`opencode run --format json`, every tool allowed, sessions resumed",
     program: "opencode",
-    package: Package {
-        name: "opencode",
-        npm: "opencode-ai",
-    },
+    package: Package::of("opencode", "opencode-ai"),
     tested: "1.18.33",
     variables: VARIABLES,
     keys: &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"],
@@ -33,18 +30,11 @@ pub static SPEC: CliSpec = CliSpec {
         directory: ".local/share/opencode",
         login: "auth.json",
         maybe: &[],
-        maybe_in_home: &[
-            ".config/opencode/opencode.json",
-            ".config/opencode/opencode.jsonc",
-        ],
+        maybe_in_home: ".config/opencode/opencode.json .config/opencode/opencode.jsonc",
         keychain: false,
     },
-    own_directories: &[
-        ".config/opencode",
-        ".cache/opencode",
-        ".local/state/opencode",
-    ],
-    login_options: &[],
+    own_directories: ".config/opencode .cache/opencode .local/state/opencode",
+    login_options: "",
     configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
     gateway: None,
     invocation,
@@ -52,18 +42,10 @@ pub static SPEC: CliSpec = CliSpec {
 };
 
 /// opencode supports many providers. Its configuration may contain a key.
-const VARIABLES: &[Variable] = &[
-    Variable::key("ANTHROPIC_API_KEY"),
-    Variable::key("OPENAI_API_KEY"),
-    Variable::key("OPENROUTER_API_KEY"),
-    Variable::key("GEMINI_API_KEY"),
-    Variable::key("OPENCODE_API_KEY"),
-    Variable::key(CONFIG),
-    Variable::setting("OPENCODE_CONFIG"),
-    Variable::setting("OPENCODE_CONFIG_DIR"),
-    Variable::setting("OPENCODE_DISABLE_MODELS_FETCH"),
-    Variable::setting("NODE_EXTRA_CA_CERTS"),
-];
+const VARIABLES: &str = "
+    key ANTHROPIC_API_KEY OPENAI_API_KEY OPENROUTER_API_KEY GEMINI_API_KEY OPENCODE_API_KEY
+    key OPENCODE_CONFIG_CONTENT
+    setting OPENCODE_CONFIG OPENCODE_CONFIG_DIR OPENCODE_DISABLE_MODELS_FETCH NODE_EXTRA_CA_CERTS";
 
 /// What a reviewer may do: read, and inspect the change.
 const READ_ONLY: &str = r#"{"edit":"deny","bash":{"*":"deny","git diff*":"allow","git log*":"allow","git show*":"allow","git status*":"allow"}}"#;
@@ -71,7 +53,7 @@ const READ_ONLY: &str = r#"{"edit":"deny","bash":{"*":"deny","git diff*":"allow"
 /// The command line of a turn.
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["run", "--format", "json"].map(OsString::from).into();
-    args.extend(request.model_argument(&["-m", "--model"]));
+    args.extend(request.model_argument("-m --model"));
     if let Some(session) = request.resumable() {
         args.push(format!("--session={session}").into());
     }

@@ -132,11 +132,12 @@ pub(super) fn file_change(path: String, kind: &str) -> AgentEvent {
 }
 
 /// The counts of tokens at these JSON pointers: sent, read from a cache, received.
-pub(super) fn usage(event: &Value, [sent, cached, received]: [&str; 3]) -> Usage {
+pub(super) fn usage(event: &Value, counts: &str) -> Usage {
+    let mut counts = counts.split(' ').map(|place| json::count(event, place));
     Usage {
-        tokens_in: json::count(event, sent),
-        tokens_cached: json::count(event, cached),
-        tokens_out: json::count(event, received),
+        tokens_in: counts.next().flatten(),
+        tokens_cached: counts.next().flatten(),
+        tokens_out: counts.next().flatten(),
         cost_usd: None,
     }
 }

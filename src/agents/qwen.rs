@@ -10,7 +10,7 @@ use super::gemini::shared_arguments;
 use super::json;
 use super::mcp::Form;
 use super::output::{self, OpenCalls};
-use super::spec::{CliSpec, LoginFiles, Package, Variable};
+use super::spec::{CliSpec, LoginFiles, Package};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, UsageBasis};
 use crate::domain::api_error::classify_final;
@@ -22,10 +22,7 @@ pub static SPEC: CliSpec = CliSpec {
     name: "qwen",
     about: "`qwen --output-format stream-json`, every tool allowed, sessions resumed",
     program: "qwen",
-    package: Package {
-        name: "qwen-code",
-        npm: "@qwen-code/qwen-code",
-    },
+    package: Package::of("qwen-code", "@qwen-code/qwen-code"),
     tested: "0.15.10",
     variables: VARIABLES,
     keys: &["OPENAI_API_KEY", "DASHSCOPE_API_KEY"],
@@ -34,34 +31,24 @@ pub static SPEC: CliSpec = CliSpec {
         directory: ".qwen",
         login: "oauth_creds.json",
         maybe: &["settings.json"],
-        maybe_in_home: &[],
+        maybe_in_home: "",
         keychain: false,
     },
-    own_directories: &[],
-    login_options: &["--auth-type", "--openai-api-key"],
+    own_directories: "",
+    login_options: "--auth-type --openai-api-key",
     configuration: &["**/QWEN.md", ".qwen/**"],
     gateway: Some(BehindGateway {
         provider: &OPENAI,
-        elsewhere: &[
-            "--auth-type",
-            "--openai-base-url",
-            "modelProviders",
-            "baseUrl",
-        ],
+        elsewhere: "--auth-type --openai-base-url modelProviders baseUrl",
         args: |_| Vec::new(),
     }),
     invocation,
     reader: || Box::<Reader>::default(),
 };
 
-const VARIABLES: &[Variable] = &[
-    Variable::key("OPENAI_API_KEY"),
-    Variable::key("DASHSCOPE_API_KEY"),
-    Variable::setting("OPENAI_BASE_URL"),
-    Variable::setting("OPENAI_MODEL"),
-    Variable::setting("QWEN_HOME"),
-    Variable::setting("NODE_EXTRA_CA_CERTS"),
-];
+const VARIABLES: &str = "
+    key OPENAI_API_KEY DASHSCOPE_API_KEY
+    setting OPENAI_BASE_URL OPENAI_MODEL QWEN_HOME NODE_EXTRA_CA_CERTS";
 
 /// Settings for unattended use, which apply unless other settings of qwen override them. Memories take
 /// separate requests, and nobody reads them.
@@ -72,7 +59,7 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
         .map(OsString::from)
         .into();
-    if request.base_env_has("OPENAI_API_KEY") && !request.overrides(&["--auth-type"]) {
+    if request.base_env_has("OPENAI_API_KEY") && !request.overrides("--auth-type") {
         args.push("--auth-type=openai".into());
     }
     args.extend(shared_arguments(request));
@@ -212,11 +199,7 @@ impl Reader {
 
     fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
         self.session(event);
-        let counts = [
-            "/usage/input_tokens",
-            "/usage/cache_read_input_tokens",
-            "/usage/output_tokens",
-        ];
+        let counts = "/usage/input_tokens /usage/cache_read_input_tokens /usage/output_tokens";
         self.report.usage = output::usage(event, counts);
         let denials = json::list(event, "/permission_denials").len();
         self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);

@@ -78,7 +78,11 @@ fn route_of(spec: &CliSpec, around: &GatewayCandidate<'_>) -> Result<Route, Stri
     if let Some(other) = other {
         return Err(format!("{} is set", other.name));
     }
-    match behind.elsewhere.iter().find(|word| around.has_word(word)) {
+    match behind
+        .elsewhere
+        .split_whitespace()
+        .find(|word| around.has_word(word))
+    {
         Some(word) => Err(format!(
             "`{word}` in its arguments or its own configuration selects another provider"
         )),
@@ -136,7 +140,7 @@ pub fn take_over(
     if let CliAgent::Known(spec) = agent {
         // Other keys have no use behind the gateway.
         env.retain(|(name, _)| {
-            let of_spec = spec.variables.iter().find(|it| name == it.name);
+            let of_spec = spec.variables().find(|it| name == it.name);
             let is_key = of_spec.is_some_and(|it| it.kind == VariableKind::Key);
             !is_key || route.keys.iter().any(|(own, _, _)| name == own)
         });

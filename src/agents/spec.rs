@@ -21,16 +21,17 @@ pub struct CliSpec {
     pub package: Package,
     /// The version that Sprag's tests use.
     pub tested: &'static str,
-    /// The variables that the agent may get in addition to the common allow-list.
-    pub variables: &'static [Variable],
+    /// The variables that the agent may get in addition to the common allow-list: a kind and names in each line.
+    /// After `kind@OTHER`, they are passed on only if another variable is set, too.
+    pub variables: &'static str,
     /// The variables that messages suggest when no key is set.
     pub keys: &'static [&'static str],
     /// The files that may contain a login instead of a key.
     pub login: LoginFiles,
-    /// Additional directories in the home that the agent writes in every turn.
-    pub own_directories: &'static [&'static str],
-    /// Options of the agent that may determine how its model is reached and paid for.
-    pub login_options: &'static [&'static str],
+    /// Additional directories in the home that the agent writes in every turn, separated by spaces.
+    pub own_directories: &'static str,
+    /// Options of the agent, separated by spaces, that may determine how its model is reached and paid for.
+    pub login_options: &'static str,
     /// Globs of the repository files that configure the agent, which no task may change.
     pub configuration: &'static [&'static str],
     /// How to put it behind the model gateway, or `None` if its server cannot be set.
@@ -53,10 +54,10 @@ impl CliSpec {
 
     /// The agent's own directories and files, which it writes in every turn.
     pub fn own_places(&self, variable: Variables<'_>) -> Vec<Place> {
-        let further = self.own_directories.iter();
+        let further = self.own_directories.split_whitespace();
         let further = further.filter_map(|name| in_home(variable, name));
         let directories = self.directory(variable).into_iter().chain(further);
-        let files = self.login.maybe_in_home.iter();
+        let files = self.login.maybe_in_home.split_whitespace();
         let files = files.filter_map(|name| in_home(variable, name));
         let files = files.map(|path| Place {
             made: false,
@@ -105,6 +106,12 @@ pub struct Package {
     pub npm: &'static str,
 }
 
+impl Package {
+    pub(super) const fn of(name: &'static str, npm: &'static str) -> Self {
+        Self { name, npm }
+    }
+}
+
 /// A variable that contains an agent's login or the URL of its API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Variable {
@@ -129,39 +136,6 @@ pub enum VariableKind {
     Setting,
 }
 
-impl Variable {
-    const fn new(name: &'static str, kind: VariableKind) -> Self {
-        Self {
-            name,
-            kind,
-            only_with: None,
-        }
-    }
-
-    pub(super) const fn key(name: &'static str) -> Self {
-        Self::new(name, VariableKind::Key)
-    }
-
-    pub(super) const fn secret(name: &'static str) -> Self {
-        Self::new(name, VariableKind::Secret)
-    }
-
-    pub(super) const fn cloud(name: &'static str) -> Self {
-        Self::new(name, VariableKind::Cloud)
-    }
-
-    pub(super) const fn setting(name: &'static str) -> Self {
-        Self::new(name, VariableKind::Setting)
-    }
-
-    pub(super) const fn only_with(self, other: &'static str) -> Self {
-        Self {
-            only_with: Some(other),
-            ..self
-        }
-    }
-}
-
 /// The files that contain an agent's login.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginFiles {
@@ -173,8 +147,8 @@ pub struct LoginFiles {
     pub login: &'static str,
     /// Files in it that may contain a login.
     pub maybe: &'static [&'static str],
-    /// Files in the home that may contain a login.
-    pub maybe_in_home: &'static [&'static str],
+    /// Files in the home that may contain a login, separated by spaces.
+    pub maybe_in_home: &'static str,
     /// Whether the login is in the keychain on a Mac, where Sprag does not look for it.
     pub keychain: bool,
 }
@@ -229,15 +203,36 @@ impl CliSpec {
         exit.refused_to_start().map(|error| self.with_remedy(error))
     }
 
+    /// The variables that the agent reads.
+    pub fn variables(&self) -> impl Iterator<Item = Variable> + use<> {
+        self.variables.lines().flat_map(|line| {
+            let mut words = line.split_whitespace();
+            let head = words.next().unwrap_or_default();
+            let (kind, only_with) = match head.split_once('@') {
+                Some((kind, other)) => (kind, Some(other)),
+                None => (head, None),
+            };
+            let kind = match kind {
+                "key" => VariableKind::Key,
+                "secret" => VariableKind::Secret,
+                "cloud" => VariableKind::Cloud,
+                _ => VariableKind::Setting,
+            };
+            words.map(move |name| Variable {
+                name,
+                kind,
+                only_with,
+            })
+        })
+    }
+
     /// The variables to pass on to the agent, given which ones are set.
     pub fn variables_to_pass(
         &self,
         is_set: impl Fn(&str) -> bool,
-    ) -> impl Iterator<Item = &'static Variable> {
-        let needed = move |other| is_set(other);
-        self.variables
-            .iter()
-            .filter(move |variable| needed(variable.name) && variable.only_with.is_none_or(&needed))
+    ) -> impl Iterator<Item = Variable> {
+        self.variables()
+            .filter(move |variable| is_set(variable.name) && variable.only_with.is_none_or(&is_set))
     }
 
     /// The login of the agent, as far as it can be determined without running it.
@@ -270,7 +265,7 @@ impl CliSpec {
 
     fn kept_login(&self, sources: &LoginSources<'_>) -> Login {
         let files = &self.login;
-        let names = files.maybe_in_home.iter();
+        let names = files.maybe_in_home.split_whitespace();
         let others = names.filter_map(|name| in_home(sources.variable, name));
         let there = |path: &PathBuf| (sources.is_file)(path);
         if let Some(path) = self.login_file(sources).filter(there) {
@@ -289,10 +284,10 @@ impl CliSpec {
 
 impl LoginSources<'_> {
     /// The first of the user's arguments that is one of these options, alone or as `option=value`.
-    fn login_option(&self, options: &[&'static str]) -> Option<&'static str> {
+    fn login_option(&self, options: &'static str) -> Option<&'static str> {
         self.agent_args.iter().find_map(|arg| {
             let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
-            options.iter().copied().find(|option| *option == name)
+            options.split_whitespace().find(|option| *option == name)
         })
     }
 }

@@ -199,9 +199,9 @@ fn an_option_of_the_users_is_known_with_and_without_its_value() {
         extra_args: &args,
         ..request()
     };
-    assert!(request.overrides(&["-m", "--model"]));
-    assert!(request.overrides(&["-s", "--sandbox"]));
-    assert!(!request.overrides(&["--mod", "read"]));
+    assert!(request.overrides("-m --model"));
+    assert!(request.overrides("-s --sandbox"));
+    assert!(!request.overrides("--mod read"));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn keys_of_a_cloud_are_passed_on_only_where_it_is_switched_on() {
 fn every_key_and_token_counts_as_a_secret() {
     let named_like_one: BTreeSet<_> = CLIS
         .iter()
-        .flat_map(|spec| spec.variables)
+        .flat_map(|spec| spec.variables())
         .filter(|it| ["KEY", "TOKEN"].iter().any(|word| it.name.contains(word)))
         .filter(|it| !matches!(it.kind, VariableKind::Key | VariableKind::Secret))
         .map(|it| it.name)
@@ -246,26 +246,22 @@ static MADE_UP: CliSpec = CliSpec {
     gateway: None,
     name: "madeup",
     program: "madeup-cli",
-    package: Package {
-        name: "madeup",
-        npm: "@example/madeup",
-    },
-    variables: &[
-        Variable::key("MADEUP_KEY"),
-        Variable::cloud("MADEUP_CLOUD"),
-        Variable::secret("MADEUP_HEADERS"),
-        Variable::key("MADEUP_CLOUD_KEY").only_with("MADEUP_CLOUD"),
-    ],
+    package: Package::of("madeup", "@example/madeup"),
+    variables: "
+        key MADEUP_KEY
+        cloud MADEUP_CLOUD
+        secret MADEUP_HEADERS
+        key@MADEUP_CLOUD MADEUP_CLOUD_KEY",
     keys: &["MADEUP_KEY"],
     login: LoginFiles {
         variable: Some("MADEUP_HOME"),
         directory: ".config/madeup",
         login: "login.json",
         maybe: &["settings.toml"],
-        maybe_in_home: &[".madeuprc"],
+        maybe_in_home: ".madeuprc",
         keychain: false,
     },
-    login_options: &["--login-from"],
+    login_options: "--login-from",
     ..codex::SPEC
 };
 

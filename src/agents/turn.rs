@@ -5,6 +5,7 @@ use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify;
 use crate::domain::mcp::McpServer;
 use crate::domain::output_schema::OutputSchema;
+use crate::domain::text::has_word;
 use crate::process::Dialogue;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
@@ -90,8 +91,9 @@ impl TurnRequest<'_> {
         self.resume.filter(|id| output::is_session_id(id))
     }
 
-    /// The argument that names the model, unless the user's arguments contain one of these options.
-    pub(super) fn model_argument(&self, options: &[&str]) -> Option<OsString> {
+    /// The argument that names the model, unless the user's arguments contain one of these options, separated by
+    /// spaces.
+    pub(super) fn model_argument(&self, options: &str) -> Option<OsString> {
         let model = self.model.filter(|_| !self.overrides(options))?;
         Some(format!("--model={model}").into())
     }
@@ -109,10 +111,10 @@ impl TurnRequest<'_> {
     }
 
     /// Whether the user's arguments contain one of these options, alone or as `option=value`.
-    pub(super) fn overrides(&self, options: &[&str]) -> bool {
+    pub(super) fn overrides(&self, options: &str) -> bool {
         self.extra_args.iter().any(|arg| {
             let name = arg.split_once('=').map_or(arg.as_str(), |(name, _)| name);
-            options.contains(&name)
+            has_word(options, name)
         })
     }
 }

@@ -223,7 +223,7 @@ fn windows_and_prices_are_known_at_the_provider_alone() {
 
 #[test]
 fn every_default_is_a_model_that_is_known() {
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter() {
         let known = provider
             .model
             .map(|model| models::find(provider.name, model));

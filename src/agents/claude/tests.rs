@@ -530,7 +530,7 @@ fn what_follows_the_format_depends_on_the_request() {
         [
             READ_ONLY[0],
             READ_ONLY[1],
-            STABLE_SYSTEM_PROMPT,
+            "--exclude-dynamic-system-prompt-sections",
             "--tools=Bash"
         ]
     );

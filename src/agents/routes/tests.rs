@@ -197,7 +197,7 @@ fn an_agent_that_asks_somebody_else_is_left_alone() {
 fn every_row_reads_keys_that_its_agent_is_given() {
     for spec in CLIS {
         let Some(behind) = spec.gateway else { continue };
-        let given = |name: &str| spec.variables.iter().any(|it| it.name == name);
+        let given = |name: &str| spec.variables().any(|it| it.name == name);
         let mut keys = behind.provider.keys.iter();
         assert!(keys.any(|(name, _)| given(name)), "{}", spec.name);
     }
