@@ -1,9 +1,9 @@
 //! Any command as an agent: its stdout is the transcript, and it may also print Sprag's own events.
 
-use super::output::{self, is_session_id, raw};
+use super::output::{is_session_id, raw};
 use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
 use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, Usage};
+use crate::domain::agent::{AgentEvent, AgentReport};
 use crate::domain::api_error::classify_final;
 use crate::domain::commit_message::SEARCHED_LINES;
 use crate::domain::settings::variables;
@@ -82,7 +82,7 @@ pub struct Reader {
 
 impl TurnReader for Reader {
     fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        match json::object(line).as_ref().and_then(event) {
+        match json::object(line).and_then(event) {
             Some(event) => {
                 self.take_over(&event);
                 vec![event]
@@ -194,76 +194,28 @@ fn is_continuation(byte: u8) -> bool {
 }
 
 /// The event in a line that follows the event schema's `agent.*` kinds.
-fn event(line: &Value) -> Option<AgentEvent> {
-    let own = |pointer| json::text(line, pointer).map(str::to_owned);
-    let summary = || {
-        json::text(line, "/summary")
-            .map(text::excerpt)
-            .unwrap_or_default()
-    };
-    Some(match json::text(line, "/event")?.strip_prefix("agent.")? {
-        "session" => AgentEvent::SessionStarted {
-            session_id: own("/session_id").filter(|id| is_session_id(id))?,
-        },
-        "message" => {
-            if json::flag(line, "/reasoning") {
-                AgentEvent::Reasoning {
-                    text: own("/text")?,
-                }
-            } else {
-                AgentEvent::Message {
-                    text: own("/text")?,
-                }
-            }
-        }
-        "tool_call" => AgentEvent::ToolCall {
-            id: own("/id"),
-            name: own("/name")?,
-            summary: text::one_line(&summary()),
-        },
-        "tool_result" => AgentEvent::ToolResult {
-            id: own("/id"),
-            ok: line.get("ok")?.as_bool()?,
-            exit_code: json::exit_code(line, "/exit_code"),
-            summary: summary(),
-        },
-        "file_change" => AgentEvent::FileChange {
-            path: own("/path")?,
-            kind: own("/kind").unwrap_or_else(|| "update".to_owned()),
-        },
-        "todo" => AgentEvent::Todo {
-            items: line
-                .get("items")?
-                .as_array()?
-                .iter()
-                .map(todo)
-                .collect::<Option<_>>()?,
-        },
-        "usage" => AgentEvent::Usage(Usage {
-            tokens_in: json::count(line, "/tokens_in"),
-            tokens_cached: json::count(line, "/tokens_cached"),
-            tokens_out: json::count(line, "/tokens_out"),
-            cost_usd: line.get("cost_usd").and_then(Value::as_f64),
-        }),
-        "error" => output::error(&own("/message")?, json::flag(line, "/is_final")),
-        "raw" => AgentEvent::Raw {
-            line: text::excerpt(&own("/line")?),
-        },
-        _ => return None,
-    })
-}
-
-fn todo(item: &Value) -> Option<TodoItem> {
-    let status = match json::text(item, "/status") {
-        None | Some("pending") => TodoStatus::Pending,
-        Some("in_progress") => TodoStatus::InProgress,
-        Some("completed") => TodoStatus::Completed,
-        Some(_) => return None,
-    };
-    Some(TodoItem {
-        text: json::text(item, "/text")?.to_owned(),
-        status,
-    })
+fn event(mut line: Value) -> Option<AgentEvent> {
+    let fields = line.as_object_mut()?;
+    fields.entry("kind").or_insert_with(|| "update".into());
+    let is_message = fields.get("event")? == "agent.message";
+    if is_message && fields.get("reasoning") == Some(&Value::Bool(true)) {
+        fields.insert("event".to_owned(), "agent.reasoning".into());
+    }
+    let items = fields.get_mut("items").and_then(Value::as_array_mut);
+    for item in items.into_iter().flatten() {
+        let status = item.as_object_mut()?.entry("status");
+        status.or_insert_with(|| "pending".into());
+    }
+    let mut event: AgentEvent = serde_json::from_value(line).ok()?;
+    match &mut event {
+        AgentEvent::SessionStarted { session_id } if !is_session_id(session_id) => return None,
+        AgentEvent::ToolCall { summary, .. } => *summary = text::one_line(&text::excerpt(summary)),
+        AgentEvent::ToolResult { summary, .. } => *summary = text::excerpt(summary),
+        AgentEvent::Error { message, .. } => *message = text::cut(message, text::ERROR_CHARS),
+        AgentEvent::Raw { line } => *line = text::excerpt(line),
+        _ => {}
+    }
+    Some(event)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::super::tests::{
 use super::super::{CliAgent, TurnRequest};
 use super::*;
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient};
+use crate::domain::agent::TodoStatus;
 use proptest::prelude::*;
 
 fn command(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
