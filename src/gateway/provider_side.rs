@@ -1,35 +1,20 @@
 //! The provider of a model as a way around the network limit: it can fetch addresses and run tools for an agent.
 
 use super::allow::AllowList;
+use crate::domain::text::has_word;
 use hyper::Uri;
 use hyper::body::Bytes;
 use serde_json::Value;
 
 /// The beginnings of the types of tools that the agent runs itself. Those of a type that is not here, such as a
 /// search of the web, run at the provider.
-const RUN_BY_AGENTS: [&str; 7] = [
-    "function",
-    "custom",
-    "bash_",
-    "text_editor_",
-    "memory_",
-    "local_shell",
-    "apply_patch",
-];
+const RUN_BY_AGENTS: &str = "function custom bash_ text_editor_ memory_ local_shell apply_patch";
 
 /// The keys in tools of Google's API that stand for functions of the agent.
 const FUNCTIONS: [&str; 2] = ["functionDeclarations", "function_declarations"];
 
 /// The keys of what the agent has done and of descriptions of its tools: no provider fetches an address in them.
-const ONLY_TEXT: [&str; 7] = [
-    "args",
-    "input_schema",
-    "metadata",
-    "parameters",
-    "parametersJsonSchema",
-    "response",
-    "text",
-];
+const ONLY_TEXT: &str = "args input_schema metadata parameters parametersJsonSchema response text";
 
 /// A request without the tools that the provider runs.
 ///
@@ -62,7 +47,9 @@ fn keep_run_by_agent(tool: &mut Value) -> bool {
         return false;
     };
     match fields.get("type").and_then(Value::as_str) {
-        Some(kind) => RUN_BY_AGENTS.iter().any(|known| kind.starts_with(known)),
+        Some(kind) => RUN_BY_AGENTS
+            .split(' ')
+            .any(|known| kind.starts_with(known)),
         None if fields.contains_key("name") => true,
         None => {
             fields.retain(|key, _| FUNCTIONS.contains(&key.as_str()));
@@ -78,7 +65,7 @@ fn address_in<'v>(value: &'v Value, allow: &AllowList) -> Option<&'v str> {
         Value::Object(fields) => {
             let is_call = fields.get("type").is_some_and(|kind| kind == "tool_use");
             fields.iter().find_map(|(key, value)| match value {
-                _ if ONLY_TEXT.contains(&key.as_str()) || (is_call && key == "input") => None,
+                _ if has_word(ONLY_TEXT, key) || (is_call && key == "input") => None,
                 Value::String(text) => {
                     Some(text.as_str()).filter(|_| is_address(key) && !is_allowed(text, allow))
                 }

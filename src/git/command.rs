@@ -170,6 +170,11 @@ const FIXED_ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 impl<'a> Call<'a> {
+    /// Adds arguments that are separated by spaces.
+    pub(crate) fn words(self, words: &str) -> Self {
+        self.args(words.split_whitespace())
+    }
+
     pub(crate) fn args<I, S>(mut self, args: I) -> Self
     where
         I: IntoIterator<Item = S>,

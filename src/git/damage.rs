@@ -150,21 +150,10 @@ fn branch_of(git_dir: &Path) -> Option<String> {
 pub(crate) fn required_files(dirs: [&Path; 2], branch: Option<&str>) -> Vec<PathBuf> {
     let [own, shared] = dirs;
     let mut paths = Vec::new();
-    for name in [
-        "HEAD",
-        "index",
-        "FETCH_HEAD",
-        "commondir",
-        "config.worktree",
-    ] {
+    for name in "HEAD index FETCH_HEAD commondir config.worktree".split(' ') {
         paths.push(own.join(name));
     }
-    for name in [
-        "config",
-        "packed-refs",
-        "shallow",
-        "objects/info/alternates",
-    ] {
+    for name in "config packed-refs shallow objects/info/alternates".split(' ') {
         paths.push(shared.join(name));
     }
     for dir in dirs {

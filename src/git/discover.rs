@@ -129,16 +129,8 @@ impl Discovery<'_> {
     /// Gets all answers from one git process. This works only in the usual case: `None` says neither what is wrong
     /// nor which path contains a line break.
     fn all_at_once(&self) -> Result<Option<Answers>, GitError> {
-        let questions = [
-            "--is-bare-repository",
-            "--is-inside-git-dir",
-            "--show-object-format",
-            "--show-toplevel",
-            "--absolute-git-dir",
-            "--git-common-dir",
-        ];
-        let args = ["-c", "safe.directory=*", "rev-parse"];
-        let output = self.call().args(args).args(questions).status()?;
+        let args = "-c safe.directory=* rev-parse --is-bare-repository --is-inside-git-dir --show-object-format --show-toplevel --absolute-git-dir --git-common-dir";
+        let output = self.call().words(args).status()?;
         Ok(self.read_all(&output).filter(|_| output.status == Some(0)))
     }
 

@@ -45,11 +45,7 @@ impl Environment {
 
     /// Lets a command read the configuration of the system and of the user, as git does by itself.
     pub(crate) fn with_user<'a>(&self, mut call: Call<'a>) -> Call<'a> {
-        for name in [
-            "GIT_CONFIG_NOSYSTEM",
-            "GIT_CONFIG_SYSTEM",
-            "GIT_CONFIG_GLOBAL",
-        ] {
+        for name in "GIT_CONFIG_NOSYSTEM GIT_CONFIG_SYSTEM GIT_CONFIG_GLOBAL".split(' ') {
             call = call.without_env(name);
         }
         for (name, value) in &self.variables {

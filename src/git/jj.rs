@@ -219,14 +219,8 @@ impl Workspace {
         };
         if is_new {
             // Changed files make the command fail, which is no error here.
-            call(&[
-                "-c",
-                "core.fsmonitor=false",
-                "update-index",
-                "-q",
-                "--refresh",
-            ])
-            .status()?;
+            let refresh = "-c core.fsmonitor=false update-index -q --refresh";
+            call(&[]).words(refresh).status()?;
         }
         Ok(())
     }
@@ -329,13 +323,8 @@ impl Real {
 
     /// A command in the repository that runs no hook or monitor from the repository's configuration.
     fn quiet_call(&self, args: &[&str]) -> Call<'_> {
-        let off = [
-            "-c",
-            "core.hooksPath=/dev/null",
-            "-c",
-            "core.fsmonitor=false",
-        ];
-        self.plain_call().args(off).args(args)
+        let off = "-c core.hooksPath=/dev/null -c core.fsmonitor=false";
+        self.plain_call().words(off).args(args)
     }
 }
 

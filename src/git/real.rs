@@ -122,17 +122,7 @@ impl Real {
     /// Whether git ignores `path`, an untracked file of the work tree. False if git gives no answer.
     pub fn ignores(&self, path: &Path) -> bool {
         let call = self.plain_call();
-        let list = [
-            "-c",
-            "core.fsmonitor=false",
-            "ls-files",
-            "--others",
-            "--ignored",
-            "--exclude-standard",
-            "-z",
-            "--",
-        ];
-        call.args(list)
+        call.words("-c core.fsmonitor=false ls-files --others --ignored --exclude-standard -z --")
             .args([path])
             .run()
             .is_ok_and(|output| !output.stdout.is_empty())

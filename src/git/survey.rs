@@ -155,15 +155,9 @@ pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
 /// # Errors
 /// If git fails.
 pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> {
-    let args = [
-        "status",
-        "--porcelain=v1",
-        "-z",
-        "--no-renames",
-        "--untracked-files=normal",
-        "--ignore-submodules=dirty",
-    ];
-    let call = query(real).watching(real.roots()).args(args);
+    let args =
+        "status --porcelain=v1 -z --no-renames --untracked-files=normal --ignore-submodules=dirty";
+    let call = query(real).watching(real.roots()).words(args);
     let output = call.confined(filter_policy(real)?).run()?;
     let mut changes = UncommittedChanges::default();
     for entry in output.stdout.split(|byte| *byte == 0) {

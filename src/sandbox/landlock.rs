@@ -16,22 +16,9 @@ use std::path::Path;
 const NEEDED: ABI = ABI::V3;
 
 /// Devices that every child may write.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-    "/dev/kvm",
-    "/dev/dri",
-    "/dev/nvidia0",
-    "/dev/nvidiactl",
-    "/dev/nvidia-uvm",
-];
+const DEVICES: &str = "
+    /dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/tty /dev/ptmx /dev/pts /dev/shm /dev/kvm
+    /dev/dri /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm";
 
 /// All access rights that write.
 fn writes() -> BitFlags<AccessFs> {
@@ -96,7 +83,7 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
         ruleset = ruleset.add_rule(rule).map_err(told)?;
     }
     let devices = DEVICES
-        .iter()
+        .split_whitespace()
         .map(|place| (Path::new(place), Links::Followed));
     let places = policy
         .write
@@ -148,7 +135,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let pipe = top.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let devices = DEVICES.iter().map(Path::new);
+        let devices = DEVICES.split_whitespace().map(Path::new);
         for place in devices.chain([pipe.as_path(), top.path()]) {
             let Ok(descriptor) = name(place, Links::Followed) else {
                 assert!(!place.exists(), "{}", place.display());

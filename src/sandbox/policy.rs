@@ -1,7 +1,7 @@
 //! The permissions of a child, and the launcher's arguments.
 
 use crate::domain::sandbox::{Level, refused_path};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub const NAME: &str = "sprag-sandbox";
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The permissions of a child. A launcher enforces all of it or starts nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// The level of confinement; never [`Level::Off`].
     pub level: Level,
@@ -74,15 +74,7 @@ impl Policy {
     pub fn of(level: Level) -> Self {
         Self {
             level,
-            write: Vec::new(),
-            overlaid: Vec::new(),
-            layers: Vec::new(),
-            read_only: Vec::new(),
-            write_below: Vec::new(),
-            pinned: Vec::new(),
-            hidden: Vec::new(),
-            network: None,
-            ends_all: false,
+            ..Self::default()
         }
     }
 
@@ -126,29 +118,16 @@ impl Policy {
         self.level >= Level::Namespaces || (self.level >= Level::Files && is_needed)
     }
 
-    fn lists(&self) -> [(&'static str, &Vec<PathBuf>); 7] {
+    fn lists(&mut self) -> [(&'static str, &mut Vec<PathBuf>); 7] {
         [
-            ("--write", &self.write),
-            ("--overlaid", &self.overlaid),
-            ("--layer", &self.layers),
-            ("--read-only", &self.read_only),
-            ("--write-below", &self.write_below),
-            ("--pinned", &self.pinned),
-            ("--hidden", &self.hidden),
+            ("--write", &mut self.write),
+            ("--overlaid", &mut self.overlaid),
+            ("--layer", &mut self.layers),
+            ("--read-only", &mut self.read_only),
+            ("--write-below", &mut self.write_below),
+            ("--pinned", &mut self.pinned),
+            ("--hidden", &mut self.hidden),
         ]
-    }
-
-    fn list_mut(&mut self, name: &OsStr) -> Option<&mut Vec<PathBuf>> {
-        match name.to_str()? {
-            "--write" => Some(&mut self.write),
-            "--overlaid" => Some(&mut self.overlaid),
-            "--layer" => Some(&mut self.layers),
-            "--read-only" => Some(&mut self.read_only),
-            "--write-below" => Some(&mut self.write_below),
-            "--pinned" => Some(&mut self.pinned),
-            "--hidden" => Some(&mut self.hidden),
-            _ => None,
-        }
     }
 }
 
@@ -185,7 +164,7 @@ impl Launch {
             }
             None => {}
         }
-        for (name, paths) in self.policy.lists() {
+        for (name, paths) in self.policy.clone().lists() {
             for path in paths {
                 arguments.extend([name.into(), path.clone().into()]);
             }
@@ -226,7 +205,9 @@ impl Launch {
                 policy.network = Some(Network::Port(port));
                 continue;
             }
-            policy.list_mut(&name)?.push(arguments.next()?.into());
+            let mut lists = policy.lists().into_iter();
+            let (_, list) = lists.find(|(known, _)| name == *known)?;
+            list.push(arguments.next()?.into());
         }
         Some(Self {
             policy,

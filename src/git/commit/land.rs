@@ -314,12 +314,7 @@ impl Repo {
 
     /// Removes the locks that an earlier process of this run held when it was killed.
     pub(crate) fn recover(&self) -> Result<(), GitError> {
-        for name in [
-            "index.lock",
-            "index.stage.lock",
-            "HEAD.lock",
-            "packed-refs.lock",
-        ] {
+        for name in "index.lock index.stage.lock HEAD.lock packed-refs.lock".split(' ') {
             remove(&self.private.git_dir().join(name))?;
         }
         let branch = self

@@ -23,14 +23,7 @@ const CONVERTED_LIMIT: u64 = 256 << 20;
 const CONVERTED_OTHERWISE: usize = 2000;
 /// The first git that can read the attributes of a tree that is not in the work tree.
 const RULES_OF_TREES: (u32, u32) = (2, 41);
-const ATTRIBUTES: [&str; 6] = [
-    "eol",
-    "working-tree-encoding",
-    "ident",
-    "filter",
-    "text",
-    "crlf",
-];
+const ATTRIBUTES: &str = "eol working-tree-encoding ident filter text crlf";
 /// The attributes that have no effect unless a setting converts line endings.
 const BY_SETTING: [&[u8]; 2] = [b"text", b"crlf"];
 
@@ -349,7 +342,7 @@ impl Repo {
         mut take: impl FnMut(&[u8], &[u8], &[u8]),
     ) -> Result<(), GitError> {
         let call = by_rules_of(self.call(), tree).args(["check-attr", "-z", "--stdin"]);
-        let listed = call.args(ATTRIBUTES).stdin(names).run()?.stdout;
+        let listed = call.words(ATTRIBUTES).stdin(names).run()?.stdout;
         // A value may be empty.
         let fields = nul_ended(&listed);
         for triple in fields.chunks_exact(3) {

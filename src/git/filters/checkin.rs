@@ -83,14 +83,7 @@ impl Repo {
             .env("GIT_INDEX_FILE", &index)
             .env("GIT_OBJECT_DIRECTORY", &objects)
             .loose()
-            .args([
-                "update-index",
-                "--add",
-                "--remove",
-                "--replace",
-                "-z",
-                "--stdin",
-            ]);
+            .words("update-index --add --remove --replace -z --stdin");
         let said = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
         refuse_failed_filter("update-index", &said)?;
         let index = self.taken_out(&scratch, length, files)?;

@@ -17,22 +17,10 @@ pub(crate) struct Settings(pub(crate) Vec<Setting>);
 
 /// Exact keys that decide what a file's content means or how a commit is made. None of them names a program
 /// that git runs; `programs.rs` has those that do.
-const TAKEN_KEYS: &[&str] = &[
-    "core.autocrlf",
-    "core.eol",
-    "core.safecrlf",
-    "core.filemode",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-    "core.protecthfs",
-    "core.protectntfs",
-    "core.checkroundtripencoding",
-    "core.sparsecheckout",
-    "core.sparsecheckoutcone",
-    "commit.gpgsign",
-    "user.signingkey",
-];
+const TAKEN_KEYS: &str = "
+    core.autocrlf core.eol core.safecrlf core.filemode core.ignorecase core.precomposeunicode core.symlinks
+    core.protecthfs core.protectntfs core.checkroundtripencoding core.sparsecheckout core.sparsecheckoutcone
+    commit.gpgsign user.signingkey";
 const TAKEN_SECTIONS: &[&str] = &["user.", "author.", "committer.", "lfs."];
 
 impl Settings {
@@ -123,9 +111,9 @@ fn parse_setting(entry: &[u8]) -> Setting {
 }
 
 fn is_taken_over(key: &[u8]) -> bool {
-    let is = |wanted: &&str| key == wanted.as_bytes();
+    let is = |wanted: &str| key == wanted.as_bytes();
     let is_below = |section: &&str| key.starts_with(section.as_bytes());
-    TAKEN_KEYS.iter().any(is) || TAKEN_SECTIONS.iter().any(is_below)
+    TAKEN_KEYS.split_whitespace().any(is) || TAKEN_SECTIONS.iter().any(is_below)
 }
 
 /// Formats `settings` as a configuration file, in order.

@@ -67,15 +67,8 @@ pub fn persisted_credentials(real: &Real) -> Result<Vec<PersistedCredential>, Gi
 }
 
 fn found(real: &Real) -> Result<Vec<Found>, GitError> {
-    let args = [
-        "config",
-        "--list",
-        "-z",
-        "--includes",
-        "--show-scope",
-        "--show-origin",
-    ];
-    let listed = start_call(real).args(args).run()?.stdout;
+    let args = "config --list -z --includes --show-scope --show-origin";
+    let listed = start_call(real).words(args).run()?.stdout;
     let mut fields = listed.split(|byte| *byte == 0);
     let mut all = Vec::new();
     while let (Some(scope), Some(origin), Some(entry)) =

@@ -21,16 +21,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Refs that a fetch, stash or bisect by the agent may move.
-const FREE_REFS: [&str; 6] = [
-    "refs/remotes/",
-    "refs/stash",
-    "refs/bisect/",
-    "refs/rewritten/",
-    "refs/prefetch/",
-    // These keep jj's commits from being pruned. Every jj command creates some.
-    "refs/jj/",
-];
+/// Refs that a fetch, stash or bisect by the agent may move. The last ones keep jj's commits from being pruned. Every jj command creates some.
+const FREE_REFS: &str =
+    "refs/remotes/ refs/stash refs/bisect/ refs/rewritten/ refs/prefetch/ refs/jj/";
 /// The file that `git gc` writes into `info` for clients of the dumb HTTP protocol. git itself does not read
 /// it.
 const SERVED: &str = "refs";
@@ -240,15 +233,8 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
         self.restore_places(|place| {
-            let runs = [
-                "config",
-                "config.worktree",
-                "hooks",
-                "info",
-                "commondir",
-                "alternates",
-            ];
-            runs.iter().any(|name| place.ends_with(name))
+            let runs = "config config.worktree hooks info commondir alternates";
+            runs.split(' ').any(|name| place.ends_with(name))
         })
     }
 
@@ -354,7 +340,7 @@ impl Repo {
                 tracked.push((name, from));
                 continue;
             }
-            if FREE_REFS.iter().any(|free| name.starts_with(free)) {
+            if FREE_REFS.split(' ').any(|free| name.starts_with(free)) {
                 if name == "refs/stash" {
                     warnings.push("the agent changed the stash (refs/stash)".to_owned());
                 }

@@ -82,16 +82,8 @@ fn changed_places(real: &Real, root: &Path) -> String {
 
 /// Whether the repository's own configuration comes from files that are not restored after a turn.
 fn has_foreign_configuration(real: &Real, root: &Path) -> Result<bool, GitError> {
-    let args = [
-        "config",
-        "--list",
-        "--show-scope",
-        "--show-origin",
-        "--name-only",
-        "-z",
-        "--includes",
-    ];
-    let listed = start_call(real).args(args).run()?.stdout;
+    let args = "config --list --show-scope --show-origin --name-only -z --includes";
+    let listed = start_call(real).words(args).run()?.stdout;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
     let mut settings = fields.chunks_exact(3);
     Ok(settings.any(|setting| {

@@ -133,17 +133,10 @@ impl Repo {
         let dir = self.scratch_objects()?;
         make_dir(&dir.path().join("pack"))?;
         let size = format!("--max-input-size={SIZE_LIMIT}");
-        let args = [
-            "index-pack",
-            "--stdin",
-            "--fix-thin",
-            "--strict",
-            "--threads=1",
-            &size,
-        ];
         let call = self
             .seeing(Some(dir.path()))
-            .args(args)
+            .words("index-pack --stdin --fix-thin --strict --threads=1")
+            .args([size])
             .stdin(pack.to_vec());
         let output = call.timeout(CHECK_LIMIT).status()?;
         if output.status != Some(0) {

@@ -4,6 +4,7 @@
 //! rewriting, proxy, credential helper or hook of the repository affects it.
 
 use crate::domain::snapshot::RevId;
+use crate::domain::text::has_word;
 use crate::git::command::{Call, Login};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
@@ -83,7 +84,7 @@ impl Remote {
     /// others are left out.
     #[must_use]
     pub fn with_network(mut self, variables: impl IntoIterator<Item = (String, String)>) -> Self {
-        let of_network = |(name, _): &(String, String)| NETWORK.contains(&name.as_str());
+        let of_network = |(name, _): &(String, String)| has_word(NETWORK, name);
         self.network = variables.into_iter().filter(of_network).collect();
         self
     }
@@ -131,19 +132,9 @@ impl Remote {
 }
 
 /// Variables that configure access to the network and nothing else.
-const NETWORK: &[&str] = &[
-    "http_proxy",
-    "https_proxy",
-    "HTTPS_PROXY",
-    "all_proxy",
-    "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "GIT_SSL_CAINFO",
-    "GIT_SSL_CAPATH",
-];
+const NETWORK: &str = "
+    http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY no_proxy NO_PROXY SSL_CERT_FILE SSL_CERT_DIR
+    GIT_SSL_CAINFO GIT_SSL_CAPATH";
 
 /// Redirections are not followed, because the credential would go with them. No helper is asked. Refs of the
 /// object store, which the agent can write to, are not advertised.
@@ -226,7 +217,7 @@ impl Repo {
         let _open = self.unseal()?;
         self.refresh_shallow()?;
         let mut call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
-        call = call.args(FETCH).durably();
+        call = call.words(FETCH).durably();
         if let Some(depth) = depth {
             call = call.args([format!("--depth={}", depth.max(1))]);
         }
@@ -268,7 +259,7 @@ impl Repo {
             .remote_call(remote, cancel)
             .timeout(TRANSFER_LIMIT)
             .configured(&["fetch.negotiationAlgorithm=noop"])
-            .args(FETCH)
+            .words(FETCH)
             .args(["--stdin", &remote.url])
             .durably();
         remote_error(remote, call.stdin(missing).status())?;
@@ -383,15 +374,9 @@ impl Repo {
     }
 }
 
-const FETCH: [&str; 7] = [
-    "fetch",
-    "--quiet",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--no-recurse-submodules",
-    "--no-auto-maintenance",
-    "--no-show-forced-updates",
-];
+const FETCH: &str = "
+    fetch --quiet --no-tags --no-write-fetch-head --no-recurse-submodules --no-auto-maintenance
+    --no-show-forced-updates";
 
 /// Converts a failed command to a [`RemoteError`]. The credential is first removed from the error output.
 pub(crate) fn remote_error(

@@ -115,7 +115,7 @@ impl Repo {
         let own = self.private.git_dir().join("objects");
         let call = call
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
-            .args(PUSH)
+            .words(PUSH)
             .args(["--quiet"])
             .args([remote.url(), &refspec]);
         remote_error(remote, call.status()).map(drop)

@@ -80,7 +80,7 @@ impl Repo {
         let call = self
             .remote_call(remote, cancel)
             .timeout(TRANSFER_LIMIT)
-            .args(PUSH)
+            .words(PUSH)
             .args(["--porcelain", &lease, remote.url(), &refspec]);
         let said = match call.status() {
             Ok(output) => PushReport::of(remote, &output, &name),
@@ -149,13 +149,8 @@ impl Repo {
 }
 
 /// A push of nothing but what is named.
-pub(crate) const PUSH: [&str; 5] = [
-    "push",
-    "--no-verify",
-    "--no-recurse-submodules",
-    "--no-signed",
-    "--no-follow-tags",
-];
+pub(crate) const PUSH: &str =
+    "push --no-verify --no-recurse-submodules --no-signed --no-follow-tags";
 
 /// Refusals that do not depend on the branch's position.
 fn is_final(kind: RefusalKind) -> bool {

@@ -32,24 +32,13 @@ impl Repo {
             .filter(|change| change.unreadable.is_none())
             .collect();
         self.stage_changes(&target, &changes)?;
-        let args = [
-            "diff-index",
-            "--cached",
-            "-p",
-            "--binary",
-            "--full-index",
-            "--no-renames",
-        ];
+        let args = "diff-index --cached -p --binary --full-index --no-renames";
         self.call()
             .env("GIT_INDEX_FILE", &index)
             .env("GIT_OBJECT_DIRECTORY", scratch.path())
-            .args(args)
-            .args([
-                "--no-ext-diff",
-                "--no-textconv",
-                "--no-color",
-                &self.private.state.base_tree,
-            ])
+            .words(args)
+            .words("--no-ext-diff --no-textconv --no-color")
+            .args([&self.private.state.base_tree])
             .stream(sink)?
             .expect_success("diff-index".to_owned())
             .map(drop)

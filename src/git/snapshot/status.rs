@@ -16,17 +16,10 @@ impl Repo {
     /// would convert to what the index has counts as different if its time or size has changed:
     /// [`Repo::truly_modified`] runs the filters.
     pub(crate) fn status(&self, index: &Path) -> Result<Status, GitError> {
-        let args = [
-            "status",
-            "--porcelain=v2",
-            "-z",
-            "-uall",
-            "--no-renames",
-            "--no-ahead-behind",
-            // Lists an ignored directory and not what is in it.
-            "--ignored=matching",
-        ];
-        let call = self.with_index(index).args(args);
+        // Lists an ignored directory and not what is in it.
+        let args =
+            "status --porcelain=v2 -z -uall --no-renames --no-ahead-behind --ignored=matching";
+        let call = self.with_index(index).words(args);
         let output = call.args(["--ignore-submodules=all"]).run()?;
         let mut status = parse(&output.stdout)?;
         status.warnings = warnings(&output.stderr).collect();
@@ -101,16 +94,8 @@ impl Repo {
 
     /// The differences between the base and the index of a command. No submodule is entered.
     pub(crate) fn diff_index(&self, call: Call<'_>) -> Result<Vec<RawDiff>, GitError> {
-        let args = [
-            "diff-index",
-            "--cached",
-            "--raw",
-            "-z",
-            "--no-abbrev",
-            "--no-renames",
-            "--ignore-submodules=none",
-        ];
-        let call = call.args(args).args([&self.private.state.base_tree]);
+        let args = "diff-index --cached --raw -z --no-abbrev --no-renames --ignore-submodules=none";
+        let call = call.words(args).args([&self.private.state.base_tree]);
         parse_raw(&call.run()?.stdout)
     }
 }
@@ -118,15 +103,8 @@ impl Repo {
 /// The paths whose content differs after conversion, among these or, if they are many, among all; and what git
 /// says about them.
 fn modified_by(call: Call<'_>, paths: &[&[u8]]) -> Result<(BTreeSet<Vec<u8>>, String), GitError> {
-    let args = [
-        "diff",
-        "--name-only",
-        "-z",
-        "--no-renames",
-        "--ignore-submodules=all",
-        "--",
-    ];
-    let mut call = call.args(args);
+    let args = "diff --name-only -z --no-renames --ignore-submodules=all --";
+    let mut call = call.words(args);
     if paths.len() <= PATHS_PER_COMMAND {
         call = call.args(paths.iter().map(|path| as_path(path)));
     }

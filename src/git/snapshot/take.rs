@@ -37,15 +37,8 @@ impl Repo {
             self.unseal_to_look()?
         };
         self.ensure_in_place()?;
-        let read = [
-            "config",
-            "config.worktree",
-            "commondir",
-            "gitdir",
-            "alternates",
-            ".git",
-        ];
-        let is_one = |place: &Path| read.iter().any(|name| place.ends_with(name));
+        let read = "config config.worktree commondir gitdir alternates .git";
+        let is_one = |place: &Path| read.split(' ').any(|name| place.ends_with(name));
         let mut warnings = self.restore_places(is_one)?;
         warnings.extend(self.clear_required_files()?);
         let mut taken = self.try_snapshot(exempt);

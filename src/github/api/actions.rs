@@ -19,7 +19,6 @@ pub struct Job {
     #[serde(default)]
     pub name: String,
     /// Its conclusion, or `None` while it runs.
-    #[serde(default)]
     pub conclusion: Option<String>,
     #[serde(default)]
     pub steps: Vec<Step>,
@@ -35,7 +34,6 @@ pub struct Step {
     #[serde(default)]
     pub name: String,
     /// Its conclusion, or `None` while it runs.
-    #[serde(default)]
     pub conclusion: Option<String>,
 }
 

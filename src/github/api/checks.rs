@@ -122,15 +122,15 @@ pub struct CheckRun {
 
 /// The output of a check run as GitHub returns it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct CheckRunOutput {
-    #[serde(default)]
     pub annotations_count: usize,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub title: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub summary: String,
     /// The longer text.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub text: String,
 }
 

@@ -45,7 +45,6 @@ pub struct Facts {
     #[serde(default)]
     pub archived: bool,
     /// The permissions of the token. GitHub often leaves them out for a job's token.
-    #[serde(default)]
     pub permissions: Option<Permissions>,
 }
 
@@ -121,11 +120,10 @@ struct RawRef {
     object: Sha,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct RawAccess {
-    #[serde(default)]
     permission: String,
-    #[serde(default)]
     role_name: String,
 }
 

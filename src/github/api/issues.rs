@@ -13,24 +13,22 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 /// An issue, or a pull request in its role as an issue.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct IssueFacts {
-    #[serde(default)]
     pub title: String,
     /// Its text, or empty if there is none.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub body: String,
     /// `open` or `closed`.
-    #[serde(default)]
     pub state: String,
     /// Present if it is a pull request.
     pub pull_request: Option<IgnoredAny>,
     /// How its author belongs to the repository, in GitHub's words.
-    #[serde(rename = "author_association", default)]
+    #[serde(rename = "author_association")]
     pub association: String,
     /// The time of its last change, in GitHub's format.
-    #[serde(default)]
     pub updated_at: String,
 }
 

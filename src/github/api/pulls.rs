@@ -33,13 +33,13 @@ pub struct PullFacts {
 }
 
 /// One end of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct PullBranch {
     /// The branch, without `refs/heads/`.
-    #[serde(rename = "ref", default)]
+    #[serde(rename = "ref")]
     pub branch: String,
     /// The commit.
-    #[serde(default)]
     pub sha: String,
     /// The repository, or `None` if the fork was deleted.
     pub repo: Option<PullRepo>,
@@ -82,7 +82,6 @@ pub struct Pull {
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Review {
     pub id: u64,
-    #[serde(default)]
     pub body: Option<String>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
     #[serde(default)]
@@ -90,7 +89,6 @@ pub struct Review {
     #[serde(rename = "user")]
     pub author: Option<Author>,
     /// The commit that was reviewed.
-    #[serde(default)]
     pub commit_id: Option<String>,
 }
 
@@ -127,12 +125,11 @@ pub struct NewLineComment {
 }
 
 /// A file that a pull request changes.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct ChangedFile {
-    #[serde(default)]
     pub filename: String,
-    #[serde(default)]
     pub status: String,
     /// The hunks, or `None` for a binary or a very large file.
     pub patch: Option<String>,
@@ -151,16 +148,13 @@ pub struct ReviewComment {
     #[serde(default)]
     pub path: String,
     /// The line, if it still exists.
-    #[serde(default)]
     pub line: Option<u32>,
     /// The diff hunk that the comment is about.
     #[serde(default)]
     pub diff_hunk: String,
     /// The head of the pull request when the comment was written.
-    #[serde(default)]
     pub original_commit_id: Option<String>,
     /// The comment that it replies to.
-    #[serde(default)]
     pub in_reply_to_id: Option<u64>,
     #[serde(rename = "user")]
     pub author: Option<Author>,

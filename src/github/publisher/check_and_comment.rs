@@ -185,11 +185,10 @@ impl CheckAndComment {
         let mut of_calls = client.take_incidents();
         of_calls.retain(|call| !incidents.iter().any(|told| told.contains(call)));
         incidents.extend(of_calls);
-        let url = |page: &Option<Page>| page.as_ref().map(|page| page.url.clone());
-        let (last, check) = (url(&self.known.final_check), url(&self.known.check));
+        let context = self.context();
         Published {
-            check_url: last.or(check),
-            comment_url: self.known.comment.as_ref().map(|page| page.url.clone()),
+            check_url: context.check_url,
+            comment_url: context.comment_url,
             complete: !self.trouble.incomplete,
             annotated: self.trouble.annotated,
             incidents,
@@ -278,11 +277,7 @@ impl CheckAndComment {
     }
 
     fn record_check(&mut self, check: &CheckRun) {
-        let page = page(check);
-        if self.known.check.as_ref() != Some(&page) {
-            self.known.check = Some(page);
-            (self.keep)(&self.known);
-        }
+        self.record(|known| &mut known.check, page(check.id, &check.html_url));
     }
 
     /// A token without the permission to write checks is expected: annotations and summary go to the log.
@@ -371,12 +366,16 @@ impl CheckAndComment {
     }
 
     fn record_comment(&mut self, comment: &Comment) {
-        let page = Page {
-            id: comment.id,
-            url: comment.html_url.clone(),
-        };
-        if self.known.comment.as_ref() != Some(&page) {
-            self.known.comment = Some(page);
+        self.record(
+            |known| &mut known.comment,
+            page(comment.id, &comment.html_url),
+        );
+    }
+
+    fn record(&mut self, of: fn(&mut Known) -> &mut Option<Page>, page: Page) {
+        let known = of(&mut self.known);
+        if known.as_ref() != Some(&page) {
+            *known = Some(page);
             (self.keep)(&self.known);
         }
     }
@@ -433,8 +432,10 @@ impl CheckAndComment {
         };
         match shown {
             Ok(check) => {
-                self.known.final_check = Some(page(&check));
-                (self.keep)(&self.known);
+                self.record(
+                    |known| &mut known.final_check,
+                    page(check.id, &check.html_url),
+                );
                 self.annotate(repo, check.id, check.output.annotations_count, summary)
                     .await;
                 self.supersede(repo, summary, &check).await;
@@ -534,9 +535,7 @@ impl CheckAndComment {
     }
 }
 
-fn page(check: &CheckRun) -> Page {
-    Page {
-        id: check.id,
-        url: check.html_url.clone(),
-    }
+fn page(id: u64, url: &str) -> Page {
+    let url = url.to_owned();
+    Page { id, url }
 }
