@@ -4,7 +4,7 @@
 //! are configured by is as it was, nothing that was planted has run and nothing is left running.
 //!
 //! `SPRAG_TEST_FULL=1` (scripts/test-full) tries every attack at every level, as everybody; the default run has each at one level, as
-//! an ordinary user. `SPRAG_TEST_ATTACK` names one that is tried everywhere.
+//! an ordinary user. `SPRAG_TEST_ATTACK` names one that is tried at every level.
 
 use crate::sandbox::everywhere;
 use crate::support::is_full;

@@ -55,7 +55,7 @@ fn one_line_without_end() {
     let project = project();
     let run = flood(
         &project,
-        &format!("printf BEGIN; head -c 300000000 /dev/zero | tr '\\0' x; printf END; {FIX}"),
+        &format!("printf BEGIN; head -c 100000000 /dev/zero | tr '\\0' x; printf END; {FIX}"),
     );
     let kept = transcript(&run);
     assert!(kept.len() as u64 <= LOG);
@@ -216,7 +216,7 @@ fn lines_of_claude_of_any_make() {
 fn the_output_of_a_check() {
     let project = project();
     let check = format!(
-        "echo FIRST; head -c 150000000 /dev/zero | tr '\\0' x; yes failure | head -c 6000000; echo LAST; {CHECK}"
+        "echo FIRST; head -c 75000000 /dev/zero | tr '\\0' x; yes failure | head -c 2000000; echo LAST; {CHECK}"
     );
     let agent = project.agent(FIX);
     let run = weigh(
@@ -233,7 +233,7 @@ fn the_output_of_a_check() {
 #[test]
 fn the_output_of_a_failing_check() {
     let project = project();
-    let check = "echo FIRST; yes 'error: src/a.rs:1:1: no' | head -c 6000000; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo LAST; false";
+    let check = "echo FIRST; yes 'error: src/a.rs:1:1: no' | head -c 2000000; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo LAST; false";
     let agent = project.agent(FIX);
     let args = [
         "--agent-command",

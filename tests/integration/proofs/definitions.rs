@@ -1,6 +1,7 @@
 //! Check definitions that the agent changes: scripts, manifests, installed programs.
 
 use super::*;
+use crate::support::due;
 
 /// What an agent does instead of the work, by what its check is made of.
 struct Cheat {
@@ -248,7 +249,7 @@ fn a_check_that_passes_only_because_of_what_it_is_made_of_verifies_nothing() {
 
 #[test]
 fn honest_work_beside_a_changed_definition_is_verified() {
-    for cheat in CHEATS {
+    for cheat in due(CHEATS, 3) {
         let mut files = cheat.files.to_vec();
         files.push(("work.txt", "x\n"));
         let project = project(&files, cheat.check, "max_retries: 0\n");

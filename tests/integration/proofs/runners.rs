@@ -3,6 +3,7 @@
 
 use super::definitions::in_crate;
 use super::*;
+use crate::support::due;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 /// A project whose check is red, a change that makes it green without the work, and the file that the message names.
@@ -249,7 +250,7 @@ fn what_a_runner_is_made_of_verifies_nothing_when_it_changes() {
 
 #[test]
 fn the_work_beside_what_a_runner_is_made_of_is_verified() {
-    for case in CASES {
+    for case in due(CASES, 3) {
         let run = done(case, WORK).expect(0);
         assert_eq!(
             run.task(0)["reason"],

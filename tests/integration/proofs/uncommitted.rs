@@ -1,6 +1,7 @@
 //! What checks see in the work tree and a fresh checkout of the commit does not have.
 
 use super::*;
+use crate::support::due;
 
 const FILES: &[(&str, &str)] = &[
     ("work.txt", "x\n"),
@@ -89,7 +90,7 @@ fn a_check_that_searches_everywhere_does_not_find_what_was_moved_away() {
 
 #[test]
 fn what_no_check_needs_may_stay_uncommitted() {
-    for (path, agent, _) in ELSEWHERE {
+    for (path, agent, _) in due(ELSEWHERE, 3) {
         let project = project(FILES, "grep -qx done other.txt", "max_retries: 0\n");
         let agent = format!("echo done > other.txt; {agent}; echo Done.");
         let run = run(&project, &agent, &[]).expect(0);

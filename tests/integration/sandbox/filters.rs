@@ -3,6 +3,7 @@
 
 use super::{by_default, everywhere, project, run, strict};
 use crate::repositories::{delta, has};
+use crate::support::due;
 use crate::support::proc::left_in;
 use crate::support::project::{Project, Run, plan};
 use crate::support::user::User;
@@ -337,7 +338,8 @@ fn git_lfs_keeps_contents_whatever_command_starts_it() {
     if !has("GIT-LFS", &["git-lfs", "version"]) {
         return;
     }
-    for (name, command) in [("lfs", "git lfs"), ("big", "git lfs"), ("big", "SCRIPT")] {
+    let commands = [("big", "SCRIPT"), ("lfs", "git lfs"), ("big", "git lfs")];
+    for (name, command) in due(&commands, 2) {
         everywhere(&[2, 3], |user, level| {
             let project = project(&[("plan.yaml", &plan("grep -q fixed a.bin"))]);
             program(&project, "../script.sh", "#!/bin/sh\nexec git-lfs \"$@\"\n");
@@ -402,8 +404,7 @@ fn a_repository_without_filters_starts_no_git_through_a_launcher() {
 fn a_run_without_a_sandbox_has_filters_without_one() {
     let mut project = filtered(true);
     project.env("SPRAG_SANDBOX", "off");
-    let agent = project.agent("echo fixed > a.up");
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by("echo fixed > a.up", &[]).expect(0);
     assert_eq!(run.summary["sandbox"]["level"], json!("off"));
     assert_eq!(shown(&project, "HEAD:a.up"), "FIXED");
     let base = format!("{}~1", project.head());
@@ -462,11 +463,12 @@ fn a_program_of_the_work_tree_signs_no_commit() {
 /// A filter that puts something else in the place of what git has written for Sprag.
 #[test]
 fn what_a_filter_leaves_in_the_place_of_a_file_is_not_followed() {
-    for replaced in [
+    let all = [
         "ln -s /proc/self \"$F\"",
         "mkdir \"$F\"; mkfifo \"$F/environ\"",
         "ln -s /etc \"$F\"",
-    ] {
+    ];
+    for replaced in due(&all, 2) {
         everywhere(&[2, 3], |user, level| {
             let mut project = filtered(true);
             project.env("CANARY", "canary-of-sprag");

@@ -104,6 +104,24 @@ pub fn lines(project: &Project, file: &str) -> usize {
     dir.map_or(0, |dir| lines_of(&dir.join(file)))
 }
 
+/// Lines of a file that others write: it is read only if its length has changed.
+#[derive(Default)]
+struct Watched {
+    length: u64,
+    lines: usize,
+}
+
+impl Watched {
+    fn lines(&mut self, path: &Path) -> usize {
+        let length = fs::metadata(path).map_or(0, |file| file.len());
+        if length != self.length {
+            self.length = length;
+            self.lines = lines_of(path);
+        }
+        self.lines
+    }
+}
+
 fn lines_of(path: &Path) -> usize {
     let text = fs::read(path).unwrap_or_default();
     text.iter().filter(|byte| **byte == b'\n').count()
@@ -176,11 +194,14 @@ fn wait_for(
 ) -> Option<ExitStatus> {
     let mut dir: Option<PathBuf> = None;
     let mut reached = None;
+    let mut watched = Watched::default();
     loop {
         if dir.is_none() {
             dir = newest();
         }
-        let there = dir.as_ref().map_or(0, |dir| lines_of(&dir.join(at.file)));
+        let there = dir
+            .as_ref()
+            .map_or(0, |dir| watched.lines(&dir.join(at.file)));
         if reached.is_none() && there >= at.lines {
             reached = Some(Instant::now());
         }

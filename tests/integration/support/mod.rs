@@ -30,6 +30,18 @@ pub fn is_full() -> bool {
     std::env::var_os("SPRAG_TEST_FULL").is_some_and(|value| value == "1")
 }
 
+/// Those of the cases that are due: all of them in the longer form of the tests, every `step`th one in the gate.
+pub fn due<T>(cases: &[T], step: usize) -> impl Iterator<Item = &T> {
+    cases.iter().step_by(if is_full() { 1 } else { step })
+}
+
+/// Fails with the whole text unless it contains this part.
+#[track_caller]
+pub fn has(text: &str, part: impl AsRef<str>) {
+    let part = part.as_ref();
+    assert!(text.contains(part), "no {part:?} in:\n{text}");
+}
+
 /// A number that the environment gives, in the place of a test's own.
 pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
