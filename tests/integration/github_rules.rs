@@ -1,9 +1,47 @@
 //! The tests' GitHub refuses what GitHub refuses, and finds what GitHub would let pass and ignore.
 
-use crate::github_model::{REPO, SHA, TOKEN, annotations, check_run, github};
-use crate::support::github::FindingKind;
+use crate::support::github::{FindingKind, Github, Token};
 use crate::support::http_client::Client;
 use serde_json::{Value, json};
+
+const TOKEN: &str = "ghs_canary0000000000000000000000000000";
+const REPO: &str = "/repos/acme/widget";
+const SHA: &str = "00112233445566778899aabbccddeeff00112233";
+
+/// A GitHub that knows a job's token, a client that shows it, and issue 1.
+fn github() -> (Github, Client) {
+    let github = Github::start();
+    github.token(TOKEN, Token::job());
+    github.state().open_issue("dev", "Broken", "It is broken.");
+    let client = Client::with_token(&github.url(), TOKEN);
+    (github, client)
+}
+
+/// A check run's body with this of it replaced.
+fn check_run(change: impl FnOnce(&mut Value)) -> Value {
+    let mut body = json!({
+        "name": "sprag",
+        "head_sha": SHA,
+        "status": "in_progress",
+        "output": { "title": "Running", "summary": "One task." },
+    });
+    change(&mut body);
+    body
+}
+
+fn annotations(lines: std::ops::RangeInclusive<u32>) -> Value {
+    lines
+        .map(|line| {
+            json!({
+                "path": "src/a.rs",
+                "start_line": line,
+                "end_line": line,
+                "annotation_level": "failure",
+                "message": format!("wrong in line {line}"),
+            })
+        })
+        .collect()
+}
 
 /// Fails unless a request has this status and findings of this kind.
 fn assert_refused(body: &Value, target: &str, status: u16, kind: FindingKind) {

@@ -44,8 +44,6 @@ mod gates;
 mod gateway;
 mod generated;
 mod git_directories;
-mod git_server;
-mod github_model;
 mod github_rules;
 mod honest_checks;
 mod hostile_git;

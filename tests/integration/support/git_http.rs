@@ -2,7 +2,7 @@
 //! GitHub's authentication and its ways to refuse a push.
 
 use super::github::{scrubbed, try_git};
-use super::http::{Reply, Request, Response, Server, lock};
+use super::http::{Reply, Request, Response, lock};
 use super::project::configure;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -12,11 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
-/// The server; clones are the same one. It runs until the last of them is dropped.
+/// The server that another one is to mount; clones are the same one.
 #[derive(Clone)]
 pub struct GitServer {
     shared: Arc<Shared>,
-    server: Arc<Server>,
 }
 
 struct Shared {
@@ -34,7 +33,6 @@ struct Inner {
     next: VecDeque<Push>,
     before_fetch_of_refs: Option<Move>,
     before_fetch: Option<Box<dyn FnOnce() + Send>>,
-    before_update: Option<Move>,
 }
 
 type Move = Box<dyn FnOnce(&Path) + Send>;
@@ -142,12 +140,7 @@ impl GitServer {
             inner: Mutex::default(),
         });
         lock(&shared.inner).tokens.insert(token.to_owned(), true);
-        let server = Server::start({
-            let shared = Arc::clone(&shared);
-            move |request| shared.reply(&request)
-        });
-        let server = Arc::new(server.unwrap());
-        Self { shared, server }
+        Self { shared }
     }
 
     /// Makes an empty bare repository `{root}/{name}.git` that can be pushed to and returns its
@@ -160,11 +153,6 @@ impl GitServer {
         let serves = "[http]\n\treceivepack = true\n[uploadpack]\n\tallowAnySHA1InWant = true\n";
         configure(&bare.join("config"), serves);
         bare
-    }
-
-    /// `http://127.0.0.1:PORT`.
-    pub fn url(&self) -> String {
-        self.server.url()
     }
 
     /// Makes a token known that may read only.
@@ -207,12 +195,6 @@ impl GitServer {
     /// what was fetched before is stale.
     pub fn move_before_next_push(&self, change: impl FnOnce(&Path) + Send + 'static) {
         lock(&self.shared.inner).before_fetch_of_refs = Some(Box::new(change));
-    }
-
-    /// Changes the bare repository when the next push has been told what is there and sends its
-    /// objects: git itself finds the ref elsewhere.
-    pub fn move_during_next_push(&self, change: impl FnOnce(&Path) + Send + 'static) {
-        lock(&self.shared.inner).before_update = Some(Box::new(change));
     }
 
     /// Runs when objects are asked for the next time, before they are sent.
@@ -309,15 +291,11 @@ impl Shared {
 
     fn push(&self, request: &Request, bare: &Path, updates: &[Update]) -> Reply {
         // What is planned is for the pushes that tests count.
-        let (planned, change) = if is_of_kept_work(&names(updates)) {
-            (None, None)
+        let planned = if is_of_kept_work(&names(updates)) {
+            None
         } else {
-            let mut inner = lock(&self.inner);
-            (inner.next.pop_front(), inner.before_update.take())
+            lock(&self.inner).next.pop_front()
         };
-        if let Some(change) = change {
-            change(bare);
-        }
         match planned.or_else(|| self.rule_against(request, bare, updates)) {
             Some(Push::Status(status, message)) => Reply::Answer(text(status, &message)),
             Some(Push::Declined(reason, lines)) => {

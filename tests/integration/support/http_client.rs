@@ -4,34 +4,21 @@ use super::proc::HUNG;
 use serde_json::Value;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 /// A client with the headers that it sends with every request.
 pub struct Client {
     address: String,
     headers: Vec<(String, String)>,
     stream: Option<BufReader<TcpStream>>,
-    patience: Duration,
 }
 
 /// What came back.
 #[derive(Debug)]
 pub struct Received {
     pub status: u16,
-    /// Names in lower case.
-    pub headers: Vec<(String, String)>,
     pub text: String,
     /// The text as JSON; `null` where it is none.
     pub json: Value,
-}
-
-impl Received {
-    /// The value of a header, by its name in lower case; empty without one.
-    pub fn header(&self, name: &str) -> &str {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value.as_str())
-    }
 }
 
 impl Client {
@@ -48,7 +35,6 @@ impl Client {
             address: url.trim_start_matches("http://").to_owned(),
             headers: Vec::new(),
             stream: None,
-            patience: HUNG,
         };
         client.set("user-agent", "tests");
         client.set("accept", "application/vnd.github+json");
@@ -63,12 +49,6 @@ impl Client {
         }
     }
 
-    /// Limits how long later connections may be silent, for a server that does not answer.
-    pub fn limit_silence(&mut self, patience: Duration) {
-        self.patience = patience;
-        self.stream = None;
-    }
-
     /// `GET`.
     pub fn get(&mut self, target: &str) -> Received {
         self.send("GET", target, &Value::Null).unwrap()
@@ -77,11 +57,6 @@ impl Client {
     /// `POST` of JSON.
     pub fn post(&mut self, target: &str, body: &Value) -> Received {
         self.send("POST", target, body).unwrap()
-    }
-
-    /// `PATCH` of JSON.
-    pub fn patch(&mut self, target: &str, body: &Value) -> Received {
-        self.send("PATCH", target, body).unwrap()
     }
 
     /// A request; an error where no whole answer comes.
@@ -111,7 +86,7 @@ impl Client {
         }
         if self.stream.is_none() {
             let stream = TcpStream::connect(&self.address)?;
-            stream.set_read_timeout(Some(self.patience))?;
+            stream.set_read_timeout(Some(HUNG))?;
             self.stream = Some(BufReader::new(stream));
         }
         let Some(stream) = &mut self.stream else {
@@ -132,26 +107,22 @@ fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Received> {
         .nth(1)
         .and_then(|code| code.parse().ok())
         .ok_or(io::ErrorKind::UnexpectedEof)?;
-    let mut headers = Vec::new();
+    let mut length = 0;
     loop {
         let mut line = String::new();
         stream.read_line(&mut line)?;
         let Some((name, value)) = line.trim_end().split_once(": ") else {
             break;
         };
-        headers.push((name.to_owned(), value.to_owned()));
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().unwrap();
+        }
     }
-    let length = headers
-        .iter()
-        .find(|(name, _)| name == "content-length")
-        .and_then(|(_, value)| value.parse().ok())
-        .unwrap_or(0);
     let mut body = vec![0; length];
     stream.read_exact(&mut body)?;
     let text = String::from_utf8_lossy(&body).into_owned();
     Ok(Received {
         status,
-        headers,
         json: serde_json::from_str(&text).unwrap_or(Value::Null),
         text,
     })

@@ -29,8 +29,6 @@ pub enum Step {
     Calls(String, Vec<(&'static str, Value)>),
     /// The stream of its answer breaks off before its end.
     Cut,
-    /// The stream of its answer holds something that is no JSON.
-    Garbled,
     /// The request fails with this HTTP status. Agents retry some: every try takes a step.
     Status(u16),
     /// The request fails with this HTTP status and this text.
@@ -325,7 +323,6 @@ fn model_answer(wire: WireFormat, request: &Recorded, state: &mut State) -> Opti
         },
         Some(Step::Calls(text, calls)) => model_calls::answer(wire, number, &text, &calls, streams),
         Some(Step::Cut) => model_calls::cut(wire, number),
-        Some(Step::Garbled) => model_calls::garbled(),
         Some(Step::Text(text)) => wire.text_reply(number, &request.body, streams, &text),
         Some(Step::Refused(status, why)) => wire.error(status, why),
         Some(Step::Status(status)) => wire.error(status, &format!("scripted {status}")),

@@ -28,11 +28,6 @@ pub fn cut(wire: WireFormat, number: u32) -> Answer {
     stream(kept.iter().map(server_sent).collect())
 }
 
-/// A stream with an event that is no JSON.
-pub fn garbled() -> Answer {
-    stream("data: {\"choices\": [{\"delta\":\n\n".to_owned())
-}
-
 fn stream(body: String) -> Answer {
     Answer {
         status: 200,

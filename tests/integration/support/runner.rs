@@ -149,6 +149,12 @@ impl Runner {
         self
     }
 
+    /// A step whose agent is this script.
+    pub fn by(&mut self, script: &str, args: &[&str]) -> Step {
+        let agent = self.project.agent(script);
+        self.step(&[&["--agent-command", &agent], args].concat())
+    }
+
     /// `sprag run` with these arguments as a step, to its end.
     pub fn step(&mut self, args: &[&str]) -> Step {
         let mut command = self.command(args);

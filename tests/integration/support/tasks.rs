@@ -55,7 +55,14 @@ pub fn plan_of(names: &[&str], check: &str) -> String {
 
 /// Runs the plan with this script as the agent.
 pub fn run(project: &Project, agent: &str, args: &[&str]) -> Run {
-    project.run(&project.agent(agent), args)
+    project.by(agent, args)
+}
+
+impl Project {
+    /// Runs the plan with this script as the agent.
+    pub fn by(&self, script: &str, args: &[&str]) -> Run {
+        self.run(&self.agent(script), args)
+    }
 }
 
 /// The assessments of a task's turns.

@@ -13,8 +13,6 @@ pub const ACTIONS: &str = "github-actions[bot]";
 pub enum Kind {
     /// A workflow job's own.
     Job,
-    /// Of an installed GitHub App.
-    App,
     /// A person's. It may not write checks, and GitHub looks at the person's role in the repository.
     Personal,
 }
@@ -52,11 +50,6 @@ impl Token {
     /// A job's token that may write everything.
     pub fn job() -> Self {
         Self::of(ACTIONS, Kind::Job)
-    }
-
-    /// A GitHub App's token that may write everything; `slug` names the app.
-    pub fn app(slug: &str) -> Self {
-        Self::of(&format!("{slug}[bot]"), Kind::App)
     }
 
     /// A person's token that may write everything such a token can.

@@ -86,27 +86,6 @@ pub fn get(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, shown(check, call.base, repository)))
 }
 
-/// `GET …/check-runs/{check_run_id}/annotations`.
-pub fn annotations(call: &mut Call<'_>) -> Handled {
-    let annotations = found(call)?.annotations.iter();
-    let shown = |annotation: &Value| {
-        let field = |name: &str| annotation[name].clone();
-        json!({
-            "path": field("path"),
-            "start_line": field("start_line"),
-            "end_line": field("end_line"),
-            "start_column": field("start_column"),
-            "end_column": field("end_column"),
-            "annotation_level": field("annotation_level"),
-            "message": field("message"),
-            "title": field("title"),
-            "raw_details": field("raw_details"),
-        })
-    };
-    let shown = annotations.map(shown).collect();
-    Ok(call.page(shown))
-}
-
 /// `GET …/commits/{ref}/check-runs`.
 pub fn of_commit(call: &mut Call<'_>) -> Handled {
     let name = call.path["ref"].clone();

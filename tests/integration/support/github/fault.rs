@@ -127,11 +127,6 @@ impl Trouble {
         })
     }
 
-    /// A redirect of this status (301, 302, 307 or 308).
-    pub fn redirect(status: u16, location: &str) -> Self {
-        Self::status(status, "Moved Permanently").with("location", location)
-    }
-
     /// The same with one more header; only for an answer.
     pub fn with(self, name: &str, value: &str) -> Self {
         let Self::Answer(mut response) = self else {

@@ -77,43 +77,6 @@ pub fn change(issue: &mut Issue, body: &Value) {
     }
 }
 
-/// `GET …/issues/{issue_number}/labels`.
-pub fn labels(call: &mut Call<'_>) -> Handled {
-    let number = existing(call)?;
-    let labels = call.state.issues[&number].labels.iter();
-    let shown = labels.map(|name| label(name)).collect();
-    Ok(call.page(shown))
-}
-
-/// `POST …/issues/{issue_number}/labels`.
-pub fn add_labels(call: &mut Call<'_>) -> Handled {
-    let number = existing(call)?;
-    let given = if call.body.is_array() {
-        &call.body
-    } else {
-        &call.body["labels"]
-    };
-    let names = label_names(given);
-    let known = &mut call.issue_mut(number)?.labels;
-    for name in names {
-        if !known.contains(&name) {
-            known.push(name);
-        }
-    }
-    let shown = known.iter().map(|name| label(name)).collect();
-    Ok(Answer::of(200, shown))
-}
-
-/// `DELETE …/issues/{issue_number}/labels/{name}`.
-pub fn remove_label(call: &mut Call<'_>) -> Handled {
-    let (number, name) = (existing(call)?, call.path["name"].clone());
-    let known = &mut call.issue_mut(number)?.labels;
-    let at = known.iter().position(|known| *known == name);
-    known.remove(at.ok_or_else(|| Answer::refusal(404, "Label does not exist"))?);
-    let shown = known.iter().map(|name| label(name)).collect();
-    Ok(Answer::of(200, shown))
-}
-
 /// `GET …/issues/{issue_number}/comments`.
 pub fn comments(call: &mut Call<'_>) -> Handled {
     let number = existing(call)?;
@@ -162,19 +125,6 @@ pub fn delete_comment(call: &mut Call<'_>) -> Handled {
     found_comment(call, id)?;
     call.state.comments.retain(|comment| comment.id != id);
     Ok(Answer::of(204, Value::Null))
-}
-
-/// `GET …/reactions`.
-pub fn reactions(call: &mut Call<'_>) -> Handled {
-    let subject = subject(call)?;
-    let content = call.asked("content");
-    let all = call.state.reactions.iter();
-    let shown = all
-        .filter(|reaction| reaction.subject == subject)
-        .filter(|reaction| content.is_none_or(|content| reaction.content == content))
-        .map(shown_reaction)
-        .collect();
-    Ok(call.page(shown))
 }
 
 /// `POST …/reactions`: 200 for one that is there, 201 for a new one.

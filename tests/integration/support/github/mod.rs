@@ -95,15 +95,6 @@ pub enum FindingKind {
     Answer,
 }
 
-impl Recorded {
-    /// The value of a header, by its name in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-}
-
 /// The path below which an enterprise server is.
 pub const PREFIX: &str = "/ghe";
 

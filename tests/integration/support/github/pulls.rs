@@ -201,15 +201,6 @@ pub fn comments(call: &mut Call<'_>) -> Handled {
     line_comments(call, |comment| comment.number == number)
 }
 
-/// `GET …/pulls/comments/{comment_id}`.
-pub fn get_comment(call: &mut Call<'_>) -> Handled {
-    let id = call.number("comment_id")?;
-    let mut comments = call.state.review_comments.iter();
-    let comment = comments.find(|comment| comment.id == id);
-    let comment = comment.ok_or_else(Answer::not_found)?;
-    Ok(Answer::of(200, shown_comment(call, comment)))
-}
-
 /// `PATCH …/pulls/comments/{comment_id}`.
 pub fn edit_comment(call: &mut Call<'_>) -> Handled {
     let (id, body) = (

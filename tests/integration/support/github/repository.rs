@@ -4,35 +4,9 @@ use super::call::{Answer, Call, Handled};
 use super::state::{Commit, State};
 use serde_json::{Value, json};
 
-/// `GET /rate_limit`.
-pub fn rate_limit(call: &mut Call<'_>) -> Handled {
-    let rate = call.state.rate;
-    let reset = call.state.epoch().saturating_add_unsigned(rate.reset_in);
-    let shown = json!({
-        "limit": rate.limit,
-        "remaining": rate.remaining,
-        "used": rate.limit - rate.remaining,
-        "reset": reset,
-    });
-    let resources = json!({ "core": shown, "search": shown, "graphql": shown });
-    Ok(Answer::of(
-        200,
-        json!({ "resources": resources, "rate": shown }),
-    ))
-}
-
 /// `GET /user`.
 pub fn account(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, State::user(&call.login())))
-}
-
-/// `GET /users/{username}`.
-pub fn user(call: &mut Call<'_>) -> Handled {
-    let login = &call.path["username"];
-    if !call.state.roles.contains_key(login) {
-        return Err(Answer::not_found());
-    }
-    Ok(Answer::of(200, State::user(login)))
 }
 
 /// `GET /repos/{owner}/{repo}`.
@@ -122,18 +96,6 @@ pub fn ruleset(call: &mut Call<'_>) -> Handled {
     Ok(Answer::of(200, ruleset))
 }
 
-/// `GET …/commits/{ref}`.
-pub fn commit(call: &mut Call<'_>) -> Handled {
-    let name = &call.path["ref"];
-    let sha = call.state.resolved(name);
-    let commit = sha.and_then(|sha| call.state.commit(&sha));
-    let missing = || Answer::refusal(422, &format!("No commit found for SHA: {name}"));
-    Ok(Answer::of(
-        200,
-        shown_commit(call, &commit.ok_or_else(missing)?),
-    ))
-}
-
 /// `GET …/git/commits/{commit_sha}`.
 pub fn git_commit(call: &mut Call<'_>) -> Handled {
     let commit = call
@@ -202,20 +164,6 @@ pub fn create_ref(call: &mut Call<'_>) -> Handled {
     }
     call.state.set_ref(&name, &sha);
     Ok(Answer::of(201, shown_ref(call, &name, &sha)))
-}
-
-/// `PATCH …/git/refs/{ref}`.
-pub fn update_ref(call: &mut Call<'_>) -> Handled {
-    let (name, sha) = named(call, format!("refs/{}", call.path["ref"]))?;
-    let Some(old) = call.state.sha_of(&name) else {
-        return Err(Answer::refusal(422, "Reference does not exist"));
-    };
-    unprotected(call, &name)?;
-    if call.body["force"] != true && !call.state.descends(&sha, &old) {
-        return Err(Answer::refusal(422, "Update is not a fast forward"));
-    }
-    call.state.set_ref(&name, &sha);
-    Ok(Answer::of(200, shown_ref(call, &name, &sha)))
 }
 
 /// `DELETE …/git/refs/{ref}`.

@@ -38,12 +38,6 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
     ),
     (
         "GET",
-        "/commits/{ref}",
-        Of(Contents, Read),
-        repository::commit,
-    ),
-    (
-        "GET",
         "/commits/{ref}/check-runs",
         Of(Checks, Read),
         checks::of_commit,
@@ -65,12 +59,6 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         "/git/refs",
         Of(Contents, Write),
         repository::create_ref,
-    ),
-    (
-        "PATCH",
-        "/git/refs/{ref}",
-        Of(Contents, Write),
-        repository::update_ref,
     ),
     (
         "DELETE",
@@ -96,12 +84,6 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         "/check-runs/{check_run_id}",
         Of(Checks, Write),
         checks::update,
-    ),
-    (
-        "GET",
-        "/check-runs/{check_run_id}/annotations",
-        Of(Checks, Read),
-        checks::annotations,
     ),
     (
         "GET",
@@ -149,46 +131,16 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         issues::delete_comment,
     ),
     (
-        "GET",
-        "/issues/comments/{comment_id}/reactions",
-        Thread(Read),
-        issues::reactions,
-    ),
-    (
         "POST",
         "/issues/comments/{comment_id}/reactions",
         Thread(Write),
         issues::react,
     ),
     (
-        "GET",
-        "/issues/{issue_number}/reactions",
-        Thread(Read),
-        issues::reactions,
-    ),
-    (
         "POST",
         "/issues/{issue_number}/reactions",
         Thread(Write),
         issues::react,
-    ),
-    (
-        "GET",
-        "/issues/{issue_number}/labels",
-        Thread(Read),
-        issues::labels,
-    ),
-    (
-        "POST",
-        "/issues/{issue_number}/labels",
-        Thread(Write),
-        issues::add_labels,
-    ),
-    (
-        "DELETE",
-        "/issues/{issue_number}/labels/{name}",
-        Thread(Write),
-        issues::remove_label,
     ),
     ("GET", "/pulls", Of(Pulls, Read), pulls::list),
     ("POST", "/pulls", Of(Pulls, Write), pulls::create),
@@ -236,12 +188,6 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         pulls::comments,
     ),
     (
-        "GET",
-        "/pulls/comments/{comment_id}",
-        Of(Pulls, Read),
-        pulls::get_comment,
-    ),
-    (
         "PATCH",
         "/pulls/comments/{comment_id}",
         Of(Pulls, Write),
@@ -258,12 +204,6 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
         "/pulls/{pull_number}/requested_reviewers",
         Of(Pulls, Write),
         pulls::request_reviewers,
-    ),
-    (
-        "GET",
-        "/pulls/comments/{comment_id}/reactions",
-        Of(Pulls, Read),
-        issues::reactions,
     ),
     (
         "POST",
@@ -306,11 +246,8 @@ const OF_THE_REPOSITORY: &[(&str, &str, Need, Handler)] = &[
 
 /// What an endpoint of the description asks for and who answers it; none when the model does not.
 pub fn route(endpoint: &str) -> Option<(Need, Handler)> {
-    match endpoint {
-        "GET /rate_limit" => return Some((Nothing, repository::rate_limit)),
-        "GET /user" => return Some((Account, repository::account)),
-        "GET /users/{username}" => return Some((Nothing, repository::user)),
-        _ => {}
+    if endpoint == "GET /user" {
+        return Some((Account, repository::account));
     }
     let (method, path) = endpoint.split_once(' ')?;
     let rest = path.strip_prefix("/repos/{owner}/{repo}")?;
