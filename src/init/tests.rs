@@ -242,36 +242,6 @@ fn the_workflow_grants_little_and_pins_what_it_uses() {
 }
 
 #[test]
-fn existing_files_are_left_alone() {
-    let root = tempfile::tempdir().unwrap();
-    let path = |name: &str| root.path().join(name);
-    fs::create_dir(path(".sprag")).unwrap();
-    fs::write(path(CONFIG), "mine").unwrap();
-    fs::write(path("go.mod"), "module x").unwrap();
-
-    assert_eq!(
-        write_new(root.path()).unwrap(),
-        Written {
-            created: vec![EXAMPLE_PLAN.into(), WORKFLOW.into()],
-            kept: vec![CONFIG.into()],
-        }
-    );
-    assert_eq!(fs::read_to_string(path(CONFIG)).unwrap(), "mine");
-    assert_eq!(
-        fs::read_to_string(path(EXAMPLE_PLAN)).unwrap(),
-        super::example_plan()
-    );
-
-    assert_eq!(
-        write_new(root.path()).unwrap(),
-        Written {
-            created: vec![],
-            kept: vec![CONFIG.into(), EXAMPLE_PLAN.into(), WORKFLOW.into()],
-        }
-    );
-}
-
-#[test]
 fn a_link_to_nowhere_is_not_followed() {
     let root = tempfile::tempdir().unwrap();
     let elsewhere = root.path().join("elsewhere");
@@ -317,29 +287,6 @@ fn manifests_are_read_and_other_files_are_named() {
         expected.name(name);
     }
     assert_eq!(list(root.path(), &BTreeSet::new()).unwrap(), expected);
-}
-
-#[test]
-fn only_what_a_fresh_checkout_has_is_a_part_of_the_project() {
-    let root = tempfile::tempdir().unwrap();
-    let package = r#"{"scripts":{"test":"node --test"}}"#;
-    for directory in ["Pods", "a", "b", "c", "d", "gone", "out", "web"] {
-        fs::create_dir(root.path().join(directory)).unwrap();
-    }
-    for directory in ["Pods", "a", "b", "c", "d", "out", "web"] {
-        fs::write(root.path().join(directory).join("package.json"), package).unwrap();
-    }
-    let paths = [
-        "gone/package.json",
-        "out/.gitignore",
-        "web/package.json",
-        "web/src",
-    ]
-    .map(str::to_owned)
-    .into();
-    let checks = propose(&list(root.path(), &paths).unwrap()).checks;
-    let commands: Vec<&str> = checks.iter().map(|check| &*check.what.run).collect();
-    assert_eq!(commands, ["cd web && npm test"]);
 }
 
 proptest! {

@@ -10,17 +10,15 @@ mod own_process;
 
 use std::env;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::Signal;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::host::{self, Proc, State};
 use super::*;
-use crate::domain::settings::variables::{PROCESS_ID, RUN_ID};
+use crate::domain::settings::variables::PROCESS_ID;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -62,11 +60,6 @@ impl Trial {
             tag,
             cancel: Cancel::new(),
         }
-    }
-
-    fn limits(mut self, limits: Limits) -> Self {
-        self.spec.limits = limits;
-        self
     }
 
     fn stdin(mut self, stdin: Input) -> Self {
@@ -219,36 +212,6 @@ async fn the_environment_is_what_was_given_and_the_marker() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_timeout_ends_the_whole_tree() {
-    let script = "sleep 1000 & (setsid sleep 1000 &) ; setsid sh -c 'sleep 1000 & wait' & wait";
-    let after = Duration::from_millis(500);
-    let limits = Limits {
-        timeout: Some(after),
-        ..Limits::default()
-    };
-    let seen = Trial::sh(script).limits(limits).run().await;
-    assert_eq!(
-        (seen.ended.exit, seen.left),
-        (Exit::TimedOut { after }, vec![])
-    );
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn silence_is_a_stall() {
-    let after = Duration::from_millis(200);
-    let limits = Limits {
-        stall: Some(after),
-        timeout: Some(AGES),
-        ..Limits::default()
-    };
-    let seen = Trial::sh("sleep 1000").limits(limits).run().await;
-    assert_eq!(
-        (seen.ended.exit, seen.left),
-        (Exit::Stalled { after }, vec![])
-    );
-}
-
-#[tokio::test(flavor = "current_thread")]
 async fn a_cancelled_child_is_cancelled_whatever_it_exits_with() {
     let script = "trap 'echo bye; exit 0' TERM; echo ready; sleep 1000 & wait";
     let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
@@ -256,22 +219,6 @@ async fn a_cancelled_child_is_cancelled_whatever_it_exits_with() {
     assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
     assert_eq!(seen.ended.raw, Some(Status::Code(0)));
     assert_eq!((seen.stdout.as_str(), seen.left), ("ready\nbye\n", vec![]));
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn who_ignores_the_request_is_killed_after_the_grace() {
-    let script = "trap '' TERM; setsid sleep 1000 & echo ready; while :; do sleep 1000; done";
-    let limits = Limits {
-        grace: Duration::from_millis(50),
-        ..Limits::default()
-    };
-    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Terminate));
-    let seen = Trial::sh(script).limits(limits).run_and(cancel).await;
-    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Terminate));
-    assert_eq!(
-        (seen.ended.raw, seen.left),
-        (Some(Status::Signal(9)), vec![])
-    );
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -289,18 +236,6 @@ async fn force_does_not_wait_for_the_grace() {
     assert_eq!(
         (seen.ended.raw, seen.left),
         (Some(Status::Signal(9)), vec![])
-    );
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn a_stopped_child_can_be_cancelled() {
-    let script = "echo ready; kill -STOP $$; sleep 1000";
-    let cancel = ends_with("ready\n", |cancel| cancel.trigger(CancelReason::Interrupt));
-    let seen = Trial::sh(script).run_and(cancel).await;
-    assert_eq!(seen.ended.exit, Exit::Cancelled(CancelReason::Interrupt));
-    assert_eq!(
-        (seen.ended.raw, seen.left),
-        (Some(Status::Signal(15)), vec![])
     );
 }
 
@@ -330,64 +265,6 @@ async fn an_abandoned_run_leaves_nothing_behind() {
         () = ready.notified() => {}
     }
     assert_eq!(tagged(&trial.tag), vec![]);
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn input_that_nobody_reads_blocks_nothing() {
-    let prompt = vec![b'x'; 10 << 20];
-    let cases = [
-        ("exit 3", Exit::Code(3), "", true),
-        ("exec <&-; echo closed", Exit::Code(0), "closed\n", true),
-        ("head -c 1 >&2; echo one", Exit::Code(0), "one\n", true),
-        ("wc -c", Exit::Code(0), "10485760\n", false),
-    ];
-    for (script, exit, stdout, unread) in cases {
-        let seen = Trial::sh(script)
-            .stdin(Input::Bytes(prompt.clone()))
-            .run()
-            .await;
-        let got = (
-            seen.ended.exit,
-            seen.stdout.as_str(),
-            seen.ended.stdin_unread,
-        );
-        assert_eq!(got, (exit, stdout, unread), "{script}");
-    }
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn input_and_output_larger_than_any_pipe_pass_each_other() {
-    let mut prompt = vec![0; 10 << 20];
-    prompt
-        .iter_mut()
-        .zip(0_u32..)
-        .for_each(|(byte, n)| *byte = n.to_le_bytes()[1]);
-    let trial = Trial::sh("cat").stdin(Input::Bytes(prompt.clone()));
-    let mut echo = Vec::new();
-    let mut on_output = |_, chunk: &[u8]| echo.extend_from_slice(chunk);
-    let ended = run(&trial.spec, &trial.cancel, &mut on_output).await;
-    assert_eq!(ended.exit, Exit::Code(0));
-    assert!(echo == prompt, "{} bytes came back", echo.len());
-}
-
-#[tokio::test(flavor = "current_thread")]
-async fn a_flood_arrives_in_bounded_chunks_and_is_not_kept() {
-    let script = "head -c 200000000 /dev/zero & head -c 50000000 /dev/zero >&2; wait";
-    let trial = Trial::sh(script);
-    let (mut stdout, mut stderr, mut largest) = (0, 0, 0);
-    let mut on_output = |kind, chunk: &[u8]| {
-        largest = largest.max(chunk.len());
-        match kind {
-            StreamKind::Stdout => stdout += chunk.len(),
-            StreamKind::Stderr => stderr += chunk.len(),
-        }
-    };
-    let ended = run(&trial.spec, &trial.cancel, &mut on_output).await;
-    assert_eq!(
-        (ended.exit, stdout, stderr),
-        (Exit::Code(0), 200_000_000, 50_000_000)
-    );
-    assert!(largest <= 128 << 10, "a chunk of {largest} bytes");
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -46,26 +46,6 @@ fn a_commit_holds_exactly_the_work_tree_and_leaves_it_clean() {
 }
 
 #[test]
-fn a_first_commit_is_made_on_an_unborn_branch_and_one_on_a_detached_head() {
-    let g = Worktree::unborn();
-    g.write("x", "x");
-    let mut f = g.start();
-    let first = f.commit("First");
-    assert_eq!(f.git(&["rev-parse", "main"]), first.0);
-    assert_eq!(f.status(), "");
-
-    let g = Worktree::new();
-    g.git(&["checkout", "-q", "--detach"]);
-    let mut f = g.start();
-    f.write("a", "x");
-    let commit = f.commit("Detached");
-    assert_eq!(
-        f.git(&["rev-parse", "HEAD", "main"]),
-        format!("{}\n{}", commit.0, f.git(&["rev-parse", "HEAD~"]))
-    );
-}
-
-#[test]
 fn a_token_for_another_tree_commits_nothing() {
     let mut f = Worktree::new().start();
     f.write("a", "verified\n");
@@ -99,44 +79,6 @@ fn nothing_to_commit_is_no_commit() {
     f.write("a", "x");
     f.git(&["commit", "-qam", "by the agent"]);
     assert!(matches!(f.stage(None).unwrap(), Stage::Nothing));
-}
-
-#[test]
-fn the_rest_is_committed_on_top_of_the_agents_commit() {
-    let mut f = Worktree::new().start();
-    f.write("a", "committed\n");
-    f.git(&["commit", "-qam", "by the agent"]);
-    let agents = f.head();
-    f.write("b", "left\n");
-    f.commit("Rest");
-    assert_eq!(f.git(&["rev-parse", "HEAD~"]), agents);
-    assert_eq!(f.git(&["diff", "--name-only", "HEAD~", "HEAD"]), "b");
-    assert_eq!(f.status(), "");
-}
-
-#[test]
-fn squashing_puts_everything_into_one_commit_on_the_base() {
-    let mut f = Worktree::new().start();
-    let base = f.repo.base();
-    f.write("a", "committed\n");
-    f.git(&["commit", "-qam", "by the agent"]);
-    f.write("b", "left\n");
-    let snapshot = f.snapshot();
-    let token = Committable::verified(snapshot.known.tree.clone());
-    let request = CommitRequest {
-        snapshot: &snapshot,
-        plan: None,
-        parent: base.clone(),
-        merged: None,
-    };
-    let Stage::Ready(staged) = f.repo.stage(token, &request).unwrap() else {
-        panic!()
-    };
-    let intent = f.repo.commit_tree(staged, "All", &identity()).unwrap();
-    f.repo.land(&intent).unwrap();
-    assert_eq!(f.git(&["rev-parse", "HEAD~"]), base.unwrap().0);
-    assert_eq!(f.git(&["diff", "--name-only", "HEAD~", "HEAD"]), "a\nb");
-    assert_eq!(f.status(), "");
 }
 
 #[test]
@@ -222,51 +164,6 @@ fn a_branch_that_moved_meanwhile_is_left_alone() {
 }
 
 #[test]
-fn a_held_index_is_waited_for_and_then_reported_untouched() {
-    let mut f = Worktree::new().start();
-    f.write("a", "x\n");
-    let intent = f.intent("Held");
-    let lock = f.path(".git/index.lock");
-    fs::write(&lock, "somebody").unwrap();
-    f.repo.lock_wait = std::time::Duration::from_millis(60);
-    let refusal = f.repo.land(&intent).unwrap_err();
-    assert!(matches!(refusal, CommitError::Locked(_)), "{refusal}");
-    assert_eq!(fs::read_to_string(&lock).unwrap(), "somebody");
-    assert_eq!(f.head(), f.repo.base().unwrap().0);
-    fs::remove_file(&lock).unwrap();
-    f.repo.land(&intent).unwrap();
-    assert_eq!(f.head(), intent.commit.0);
-}
-
-#[test]
-fn conflicts_are_never_committed() {
-    let g = Worktree::new();
-    g.git(&["checkout", "-qb", "other"]);
-    g.write("a", "theirs\n");
-    g.git(&["commit", "-qam", "theirs"]);
-    g.git(&["checkout", "-q", "main"]);
-    g.write("a", "ours\n");
-    g.git(&["commit", "-qam", "ours"]);
-    let mut f = g.start();
-    try_git(f.root(), &f.path("."), &["merge", "other"], b"");
-    assert_eq!(f.snapshot().unmerged, [b"a".to_vec()]);
-    let refusal = f.stage(None).unwrap_err();
-    assert!(matches!(refusal, CommitError::InProgress(_)), "{refusal}");
-    fs::remove_file(f.path(".git/MERGE_HEAD")).unwrap();
-    assert_eq!(
-        f.stage(None).unwrap_err().to_string(),
-        "unresolved conflicts in a"
-    );
-    f.git(&["add", "a"]);
-    assert_eq!(
-        f.stage(None).unwrap_err().to_string(),
-        "unresolved conflicts in a"
-    );
-    f.write("a", "resolved\n");
-    assert!(matches!(f.stage(None).unwrap(), Stage::Ready(_)));
-}
-
-#[test]
 fn what_only_new_rules_ignore_is_not_committed_and_what_progress_ignores_is() {
     let mut f = Worktree::new().start();
     f.write(".gitignore", "build/\n");
@@ -278,19 +175,6 @@ fn what_only_new_rules_ignore_is_not_committed_and_what_progress_ignores_is() {
     );
     assert_eq!(f.changes(), []);
     assert_eq!(f.status(), "");
-}
-
-#[test]
-fn a_file_that_cannot_be_read_does_not_stop_a_snapshot() {
-    use std::os::unix::fs::PermissionsExt;
-    let f = Worktree::new().start();
-    f.write("locked", "x");
-    fs::set_permissions(f.path("locked"), fs::Permissions::from_mode(0o000)).unwrap();
-    let snapshot = f.snapshot();
-    let can_read_all = rustix::process::geteuid().is_root();
-    assert_eq!(snapshot.changes.len(), 1);
-    assert_eq!(snapshot.changes[0].unreadable.is_none(), can_read_all);
-    assert_eq!(snapshot.warnings.is_empty(), can_read_all);
 }
 
 #[test]
@@ -368,27 +252,6 @@ fn hooks_are_those_of_the_start_and_what_they_do_to_their_git_directory_is_lost(
     assert_eq!(f.git(&["config", "core.hooksPath"]), ".husky/_");
 }
 
-#[test]
-fn a_message_hook_may_change_the_message() {
-    let g = Worktree::new();
-    g.script(
-        ".git/hooks/commit-msg",
-        "echo 'Ticket: 7' >> \"$1\"; test -n \"$(git diff --cached --name-only)\"",
-    );
-    let mut f = g.start();
-    f.write("a", "x\n");
-    let Stage::Ready(staged) = f.stage(None).unwrap() else {
-        panic!()
-    };
-    let hook = f
-        .repo
-        .prepare_hook(&Hook::CommitMsg { message: "Subject" }, &staged)
-        .unwrap()
-        .unwrap();
-    assert!(run(&hook));
-    assert_eq!(hook.message().unwrap(), "Subject\nTicket: 7");
-}
-
 #[expect(clippy::disallowed_methods, reason = "runs a hook as the caller would")]
 fn run(hook: &crate::git::HookInvocation) -> bool {
     std::process::Command::new(&hook.program)
@@ -413,34 +276,6 @@ fn the_agents_head_can_become_the_base_without_a_commit() {
     f.repo.advance_base(&head).unwrap();
     assert_eq!(f.changes(), []);
     assert_eq!(f.repo.base(), Some(head));
-}
-
-#[test]
-fn commits_are_signed_by_the_program_configured_at_the_start() {
-    let g = Worktree::new();
-    let program = g.script("../signer", "cat > /dev/null; echo '-----BEGIN PGP SIGNATURE-----'; echo '-----END PGP SIGNATURE-----'; echo '[GNUPG:] SIG_CREATED ' >&2");
-    g.git(&["config", "gpg.program", program.to_str().unwrap()]);
-    g.git(&["config", "commit.gpgSign", "true"]);
-    let mut f = g.start();
-    f.write("a", "x\n");
-    f.commit("Signed");
-    assert!(
-        f.git(&["cat-file", "commit", "HEAD"])
-            .contains("gpgsig -----BEGIN PGP SIGNATURE-----")
-    );
-    f.script("../signer", "echo no secret key >&2; exit 2");
-    f.write("a", "y\n");
-    let Stage::Ready(staged) = f.stage(None).unwrap() else {
-        panic!()
-    };
-    let refusal = f
-        .repo
-        .commit_tree(staged, "Unsigned", &identity())
-        .unwrap_err();
-    assert!(
-        refusal.to_string().starts_with("git commit-tree failed"),
-        "{refusal}"
-    );
 }
 
 #[test]

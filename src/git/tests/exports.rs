@@ -32,52 +32,6 @@ fn refusal(repo: &Repo, bundle: &Path, base: &RevId) -> String {
 }
 
 #[test]
-fn commits_go_from_one_job_to_the_next() {
-    let mut f = Worktree::new().start();
-    let (dir, repo) = publisher(&f);
-    let base = rev(&f, "HEAD");
-    f.write("a", "one\n");
-    let one = f.commit("One");
-    f.write("b", "two\n");
-    f.write("new/x", "x\n");
-    let two = f.commit("Two\n\nSprag-Task: p/t1");
-    let bundle = f.root().join("result.bundle");
-    f.repo.bundle(&bundle, &base, &two).unwrap();
-    assert!(matches!(
-        f.repo.bundle(&bundle, &two, &two),
-        Err(BundleError::Empty)
-    ));
-    let facts = repo.unbundle(&bundle, &base).unwrap();
-    assert_eq!(facts.head, two);
-    let ids: Vec<&RevId> = facts.commits.iter().map(|commit| &commit.id).collect();
-    assert_eq!(ids, [&one, &two]);
-    let last = &facts.commits[1];
-    assert_eq!(last.message, b"Two\n\nSprag-Task: p/t1\n");
-    assert_eq!(last.author.email, "sprag@example.org");
-    let changed: Vec<(&[u8], u32, u32)> = last
-        .changed
-        .iter()
-        .map(|change| (change.path.as_slice(), change.before, change.after))
-        .collect();
-    assert_eq!(
-        changed,
-        [
-            (b"b".as_slice(), 0o100_644, 0o100_644),
-            (b"new/x", 0, 0o100_644)
-        ]
-    );
-    assert_eq!(
-        git_in(
-            f.root(),
-            &dir,
-            &["cat-file", "blob", &format!("{two}:new/x")]
-        ),
-        "x"
-    );
-    assert_eq!(git_in(f.root(), &dir, &["fsck", "--no-dangling"]), "");
-}
-
-#[test]
 fn messages_are_changed_without_anything_else_and_those_that_stay_keep_their_ids() {
     let mut f = Worktree::new().start();
     let (_, repo) = publisher(&f);

@@ -1,6 +1,6 @@
 use super::support::*;
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::{AgentCommit, GitError, TurnReport, Violation};
+use crate::git::{TurnReport, Violation};
 use std::fs;
 
 fn quiet(head: &str) -> TurnReport {
@@ -23,34 +23,6 @@ fn a_turn_that_leaves_the_repository_alone_has_nothing_to_report() {
 }
 
 #[test]
-fn commits_on_top_are_accepted_with_their_authors() {
-    let mut f = Worktree::new().start();
-    let mark = f.repo.mark_turn().unwrap();
-    f.write("a", "x");
-    f.git(&[
-        "commit",
-        "-qam",
-        "one",
-        "--author=Other <other@example.org>",
-    ]);
-    let one = f.head();
-    f.git(&["commit", "-q", "--allow-empty", "-m", "two"]);
-    let commit = |id: &str, author: &str, subject: &str| AgentCommit {
-        id: RevId(id.to_owned()),
-        author: author.to_owned(),
-        subject: subject.to_owned(),
-    };
-    let expected = TurnReport {
-        agent_commits: vec![
-            commit(&f.head(), "Person <person@example.org>", "two"),
-            commit(&one, "Other <other@example.org>", "one"),
-        ],
-        ..quiet(&f.head())
-    };
-    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), expected);
-}
-
-#[test]
 fn a_root_commit_on_an_unborn_branch_is_accepted() {
     let mut f = Worktree::unborn().start();
     let mark = f.repo.mark_turn().unwrap();
@@ -62,28 +34,6 @@ fn a_root_commit_on_an_unborn_branch_is_accepted() {
         (report.violations, report.agent_commits.len()),
         (Vec::new(), 1)
     );
-}
-
-#[test]
-fn configuration_hooks_and_info_are_put_back_with_a_warning() {
-    let mut f = Worktree::new().start();
-    let mark = f.repo.mark_turn().unwrap();
-    let config = f.read(".git/config");
-    f.git(&["config", "user.email", "agent@example.org"]);
-    f.script(".git/hooks/pre-push", "exit 1");
-    f.write(".git/info/exclude", "*");
-    let expected = TurnReport {
-        warnings: vec![
-            "changes to .git/config were undone".to_owned(),
-            "changes to .git/hooks were undone".to_owned(),
-            "changes to .git/info were undone".to_owned(),
-        ],
-        ..quiet(&f.head())
-    };
-    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), expected);
-    assert_eq!(f.read(".git/config"), config);
-    assert!(!f.path(".git/hooks/pre-push").exists());
-    assert_eq!(f.repo.inspect_turn(&mark).unwrap(), quiet(&f.head()));
 }
 
 #[test]
@@ -120,34 +70,6 @@ fn a_configuration_that_git_cannot_read_or_that_points_elsewhere_is_put_back() {
         let report = f.repo.inspect_turn(&mark).unwrap();
         assert_eq!(report.warnings, ["changes to .git/config were undone"]);
     }
-}
-
-#[test]
-fn switching_the_branch_is_a_violation_and_undone() {
-    let mut f = Worktree::new().start();
-    let mark = f.repo.mark_turn().unwrap();
-    let head = f.head();
-    f.git(&["checkout", "-qb", "feature"]);
-    f.write("a", "x");
-    f.git(&["commit", "-qam", "elsewhere"]);
-    let tip = f.head();
-    let report = f.repo.inspect_turn(&mark).unwrap();
-    let expected = [
-        Violation::RefChanged {
-            name: "refs/heads/feature".to_owned(),
-            from: None,
-            to: Some(tip),
-        },
-        Violation::BranchSwitched {
-            from: "main".to_owned(),
-            to: "feature".to_owned(),
-        },
-    ];
-    assert_eq!(report.violations, expected);
-    assert_eq!(f.git(&["symbolic-ref", "HEAD"]), "refs/heads/main");
-    assert_eq!(f.head(), head);
-    assert_eq!(f.git(&["branch", "--format=%(refname)"]), "refs/heads/main");
-    assert_eq!(f.read("a"), "x", "the work tree stays as the agent left it");
 }
 
 #[test]
@@ -347,28 +269,6 @@ fn a_commit_with_jj_is_one_on_the_branch() {
     let report = f.repo.inspect_turn(&mark).unwrap();
     assert_eq!(report.violations.len(), 1, "{:?}", report.violations);
     assert_eq!(f.head(), made);
-}
-
-#[test]
-fn a_git_directory_that_was_replaced_is_not_used() {
-    let mut f = Worktree::new().start();
-    let mark = f.repo.mark_turn().unwrap();
-    fs::rename(f.path(".git"), f.root().join("stolen")).unwrap();
-    assert!(matches!(
-        f.repo.inspect_turn(&mark),
-        Err(GitError::Replaced { .. })
-    ));
-    std::os::unix::fs::symlink(f.root().join("stolen"), f.path(".git")).unwrap();
-    assert!(matches!(
-        f.repo.inspect_turn(&mark),
-        Err(GitError::Replaced { .. })
-    ));
-    f.remove(".git");
-    f.git(&["init", "-q"]);
-    assert!(matches!(
-        f.repo.snapshot(&Default::default()),
-        Err(GitError::Replaced { .. })
-    ));
 }
 
 #[test]

@@ -110,48 +110,6 @@ fn nothing_planted_after_the_start_ever_runs() {
 }
 
 #[test]
-fn a_submodules_own_configuration_never_runs() {
-    let g = Worktree::new();
-    g.add_submodule("sub");
-    let mut f = g.start();
-    let canary = f.root().join("canary");
-    let program = f.script("evil.sh", &format!("touch {}", canary.display()));
-    f.write("sub/a", "x\n");
-    f.commit_in_submodule("sub");
-    f.git(&[
-        "-C",
-        "sub",
-        "config",
-        "core.fsmonitor",
-        program.to_str().unwrap(),
-    ]);
-    f.write("sub/a", "y\n");
-    f.commit("Sub");
-    f.write("a", "x\n");
-    let snapshot = f.snapshot();
-    f.repo.patch(&snapshot).unwrap();
-    assert!(!canary.exists());
-}
-
-#[test]
-fn programs_inside_the_work_tree_are_not_found_on_the_search_path() {
-    let g = Worktree::new();
-    let canary = g.root().join("canary");
-    g.script("bin/git", &format!("touch {}", canary.display()));
-    let path = format!(
-        "{}:bin:.:{}",
-        g.path("bin").display(),
-        "/usr/bin:/bin:/usr/local/bin"
-    );
-    let environment = crate::git::Environment::new([
-        ("PATH".into(), path.into()),
-        ("HOME".into(), g.root().join("home").into_os_string()),
-    ]);
-    let real = crate::git::discover(&g.path("."), &environment);
-    assert!(!canary.exists(), "{real:?}");
-}
-
-#[test]
 fn an_index_in_place_of_an_invalid_one_has_the_time_from_which_git_knows_what_may_have_changed() {
     let f = Worktree::new().start();
     let before = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);

@@ -1,7 +1,7 @@
 use super::support::*;
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::ChangeKind::*;
-use crate::git::{Exempt, PlanExempt, discover};
+use crate::git::{Exempt, discover};
 use globset::{Glob, GlobSetBuilder};
 use std::collections::BTreeSet;
 use std::fs;
@@ -157,36 +157,6 @@ fn a_gitignore_that_hides_itself_beside_tracked_files_is_seen_and_a_tools_cache_
 }
 
 #[test]
-fn nothing_that_git_can_be_told_hides_a_change() {
-    let f = Worktree::new().start();
-    f.git(&["update-index", "--assume-unchanged", "a"]);
-    f.git(&["update-index", "--skip-worktree", "b"]);
-    f.write("a", "x\n");
-    f.write("b", "y\n");
-    f.write(".git/info/exclude", "new\nglobal\n");
-    f.write("new", "1");
-    fs::write(f.root().join("home/ignore"), "global\n").unwrap();
-    f.git(&[
-        "config",
-        "core.excludesFile",
-        f.root().join("home/ignore").to_str().unwrap(),
-    ]);
-    f.write("global", "1");
-    f.git(&["config", "core.fileMode", "false"]);
-    make_executable(&f.path("dir/c"));
-    assert_eq!(
-        f.changes(),
-        changed(&[
-            ("a", Modified),
-            ("b", Modified),
-            ("dir/c", ModeChanged),
-            ("global", Added),
-            ("new", Added)
-        ])
-    );
-}
-
-#[test]
 fn flags_set_before_the_run_hide_nothing_either() {
     let g = Worktree::new();
     g.git(&["update-index", "--assume-unchanged", "a"]);
@@ -246,110 +216,6 @@ fn files_that_are_only_touched_or_would_only_be_normalised_are_no_changes() {
 }
 
 #[test]
-fn an_unborn_branch_has_files_and_no_commit() {
-    let g = Worktree::unborn();
-    g.write("first", "1");
-    let f = g.start();
-    let snapshot = f.snapshot();
-    assert_eq!(snapshot.known.head, Head::Unborn);
-    assert_eq!(snapshot.known.branch.as_deref(), Some("refs/heads/main"));
-    assert_eq!(named(&snapshot.changes), changed(&[("first", Added)]));
-    f.git(&["add", "."]);
-    assert_eq!(f.tree(), snapshot.known.tree.0);
-    f.git(&["commit", "-qm", "root by the agent"]);
-    assert_eq!(f.tree(), snapshot.known.tree.0);
-}
-
-#[test]
-fn detached_shallow_worktree_and_sha256_checkouts_work() {
-    let g = Worktree::new();
-    g.write("a", "2\n");
-    g.git(&["commit", "-qam", "second"]);
-    let root = g.root().to_path_buf();
-    let url = format!("file://{}", g.path(".").display());
-    git_in(&root, &root, &["clone", "-q", "--depth=1", &url, "shallow"]);
-    git_in(
-        &root,
-        &root.join("shallow"),
-        &["checkout", "-q", "--detach"],
-    );
-    g.git(&["worktree", "add", "-q", "../linked", "-b", "other"]);
-    for place in ["shallow", "linked"] {
-        let real = discover(&root.join(place), &environment(&root)).unwrap();
-        let run = root.join("runs").join(place);
-        let repo = crate::git::Repo::create(real, &run).unwrap();
-        assert_eq!(
-            named(&repo.snapshot(&Exempt::default()).unwrap().changes),
-            [],
-            "{place}"
-        );
-        fs::write(root.join(place).join("a"), "3\n").unwrap();
-        let snapshot = repo.snapshot(&Exempt::default()).unwrap();
-        assert_eq!(
-            named(&snapshot.changes),
-            changed(&[("a", Modified)]),
-            "{place}"
-        );
-        let branch = (place == "linked").then_some("refs/heads/other");
-        assert_eq!(snapshot.known.branch.as_deref(), branch);
-    }
-    let g = Worktree::with_format("--object-format=sha256");
-    g.write("x", "x");
-    g.git(&["add", "."]);
-    g.git(&["commit", "-qm", "x"]);
-    let f = g.start();
-    f.write("x", "y");
-    assert_eq!(f.changes(), changed(&[("x", Modified)]));
-}
-
-#[test]
-fn names_of_any_bytes_are_paths() {
-    let f = Worktree::new().start();
-    for name in [
-        b"-rf".as_slice(),
-        b"new\nline",
-        b"\xff\xfe",
-        b"::error::x",
-        b"a b\"c",
-    ] {
-        f.write(bytes_name(name), "x");
-    }
-    assert_eq!(
-        f.changes(),
-        changed(&[
-            ("-rf", Added),
-            ("::error::x", Added),
-            ("a b\"c", Added),
-            ("new\\nline", Added),
-            ("\\xff\\xfe", Added)
-        ])
-    );
-}
-
-#[test]
-fn nested_repositories_are_named_and_not_entered() {
-    let f = Worktree::new().start();
-    let tree = f.tree();
-    f.git(&["init", "-q", "nested"]);
-    f.write("nested/file", "x");
-    let snapshot = f.snapshot();
-    assert_eq!(snapshot.nested, [b"nested".to_vec()]);
-    assert_eq!(snapshot.known.tree.0, tree);
-}
-
-#[test]
-fn a_submodule_is_the_commit_it_has_checked_out() {
-    let g = Worktree::new();
-    g.add_submodule("sub");
-    let f = g.start();
-    assert_eq!(f.changes(), []);
-    f.write("sub/a", "dirty\n");
-    assert_eq!(f.changes(), [], "its own dirt is not ours");
-    f.commit_in_submodule("sub");
-    assert_eq!(f.changes(), changed(&[("sub", Submodule)]));
-}
-
-#[test]
 fn a_tracked_directory_turned_into_a_link_is_not_followed() {
     let f = Worktree::new().start();
     fs::create_dir(f.root().join("outside")).unwrap();
@@ -392,49 +258,6 @@ fn what_is_exempt_does_not_count() {
         named(&committed.changes),
         changed(&[("report.xml", Added)]),
         "history has it"
-    );
-}
-
-fn plan_exempt() -> Exempt {
-    let strip = |content: &[u8]| {
-        let text = std::str::from_utf8(content).ok()?;
-        let kept: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.starts_with("status:"))
-            .collect();
-        Some(kept.join("\n").into_bytes())
-    };
-    let plan = PlanExempt {
-        path: b"plan.yaml".to_vec(),
-        strip: Box::new(strip),
-    };
-    Exempt {
-        plan: Some(plan),
-        ..Exempt::default()
-    }
-}
-
-#[test]
-fn a_status_that_the_agent_writes_into_the_plan_is_no_change_and_the_rest_is() {
-    let g = Worktree::new();
-    g.write("plan.yaml", "title: x\nstatus: pending\n");
-    g.git(&["add", "."]);
-    g.git(&["commit", "-qm", "plan"]);
-    let f = g.start();
-    let tree = f.tree();
-    f.write("plan.yaml", "title: x\nstatus: done\n");
-    assert_eq!(f.repo.snapshot(&plan_exempt()).unwrap().known.tree.0, tree);
-    f.git(&["commit", "-qam", "by the agent"]);
-    f.write("plan.yaml", "title: x\nstatus: failed\n");
-    let snapshot = f.repo.snapshot(&plan_exempt()).unwrap();
-    assert_eq!((snapshot.known.tree.0, snapshot.known.dirty), (tree, false));
-    f.write("plan.yaml", "title: y\nstatus: done\n");
-    let first = f.repo.snapshot(&plan_exempt()).unwrap();
-    assert_eq!(named(&first.changes), changed(&[("plan.yaml", Modified)]));
-    f.write("plan.yaml", "title: y\nstatus: pending\n");
-    assert_eq!(
-        f.repo.snapshot(&plan_exempt()).unwrap().known.tree,
-        first.known.tree
     );
 }
 
@@ -486,26 +309,4 @@ fn a_submodule_outside_of_a_sparse_checkout_or_not_checked_out_is_no_change() {
     let f = g.start();
     let _ = fs::remove_dir_all(f.path("far"));
     assert_eq!(f.changes(), []);
-}
-
-#[test]
-fn a_case_only_rename_is_a_deletion_and_an_addition() {
-    let f = Worktree::new().start();
-    f.git(&["mv", "a", "A"]);
-    assert_eq!(f.changes(), changed(&[("A", Added), ("a", Deleted)]));
-}
-
-#[test]
-fn the_private_directory_is_refused_inside_the_repository() {
-    let g = Worktree::new();
-    for inside in ["run", ".git/sprag"] {
-        let real = discover(&g.path("."), &environment(g.root())).unwrap();
-        let refusal = crate::git::Repo::create(real, &g.path(inside).join("git")).unwrap_err();
-        assert!(
-            refusal
-                .to_string()
-                .ends_with("it lies inside the repository"),
-            "{refusal}"
-        );
-    }
 }

@@ -22,13 +22,6 @@ fn outcome(name: &str) -> (Output, Vec<Proc>) {
 }
 
 #[test]
-fn orphans_are_adopted_reaped_and_ended() {
-    let (output, left) = outcome("orphans_are_adopted_reaped_and_ended");
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(left, vec![]);
-}
-
-#[test]
 fn services_that_were_there_before_are_left_alone() {
     let (output, left) = outcome("services_that_were_there_before_are_left_alone");
     assert!(output.status.success(), "{output:?}");
@@ -49,65 +42,6 @@ fn what_an_older_process_starts_for_a_child_is_found() {
     assert_eq!(left, vec![]);
 }
 
-#[test]
-fn a_signal_cancels() {
-    for (signal, reason) in [
-        ("INT", "interrupted"),
-        ("TERM", "terminated"),
-        ("HUP", "terminated"),
-        ("QUIT", "terminated"),
-    ] {
-        // Under `nohup` it stays ignored.
-        if signal == "HUP" && signals::is_ignored(tokio::signal::unix::SignalKind::hangup()) {
-            continue;
-        }
-        let tag = Uuid::new_v4().to_string();
-        let output = command("a_signal_cancels", &tag)
-            .env("SIGNAL", signal)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(
-            stdout.contains(&format!("cancelled ({reason})")),
-            "{signal}: {stdout}"
-        );
-        assert_eq!(tagged(&tag), vec![]);
-    }
-}
-
-#[test]
-fn a_second_signal_ends_everything_at_once() {
-    let (output, left) = outcome("a_second_signal_ends_everything_at_once");
-    assert_eq!((output.status.code(), left), (Some(130), vec![]));
-}
-
-#[test]
-fn a_run_does_not_outlive_its_parent() {
-    let tag = Uuid::new_v4().to_string();
-    let inner = command("a_run_does_not_outlive_its_parent", &tag);
-    let directory = tempfile::tempdir().unwrap();
-    let fifo = directory.path().join("fifo");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&fifo)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let output = Command::new("sh")
-        .args(["-c", r#""$@" & read ready <"$FIFO""#, "sh"])
-        .arg(inner.get_program())
-        .args(inner.get_args())
-        .env(TAG, &tag)
-        .env("FIFO", &fifo)
-        .output()
-        .unwrap();
-    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(stdout.contains("cancelled (terminated)"), "{stdout}");
-    assert_eq!(tagged(&tag), vec![]);
-}
-
 mod inner {
     use super::*;
 
@@ -117,34 +51,6 @@ mod inner {
         trial.tag = env::var(TAG).ok()?;
         trial.spec.env = vec![("PATH".into(), path()), (TAG.into(), (&trial.tag).into())];
         Some(trial)
-    }
-
-    fn report(line: &str) {
-        // The test runner must not capture the output of the shell's own tests.
-        writeln!(std::io::stdout(), "{line}").unwrap();
-    }
-
-    #[tokio::test(flavor = "current_thread")]
-    #[ignore = "runs in a process of its own"]
-    async fn orphans_are_adopted_reaped_and_ended() {
-        // The first orphan ends and must be reaped while the child still runs; the second has hidden its
-        // origin.
-        let Some(trial) = trial(
-            "orphan=$(sh -c 'sleep 0.1 >/dev/null & echo $!'); \
-             i=0; while [ -d /proc/$orphan ]; do sleep 0.05; i=$((i+1)); [ $i -lt 600 ] || exit 1; done; \
-             (env -i setsid sleep 1000 >/dev/null 2>&1 &) ; echo reaped",
-        ) else {
-            return;
-        };
-        become_subreaper().unwrap();
-        let seen = trial.run().await;
-        assert_eq!(
-            (seen.ended.exit, seen.stdout.as_str()),
-            (Exit::Code(0), "reaped\n")
-        );
-        assert_eq!(seen.ended.leaked.len(), 1);
-        assert_eq!(host::children(), Vec::<i32>::new());
-        assert!(host::is_childless());
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -241,60 +147,5 @@ mod inner {
         let probed = host::find(i32::try_from(probe.id()).unwrap());
         probe.wait().unwrap();
         probed.or_else(|| host::find(after)).unwrap().start
-    }
-
-    #[tokio::test(flavor = "current_thread")]
-    #[ignore = "runs in a process of its own"]
-    async fn a_signal_cancels() {
-        let signal = match env::var("SIGNAL").unwrap().as_str() {
-            "INT" => Signal::INT,
-            "TERM" => Signal::TERM,
-            "QUIT" => Signal::QUIT,
-            _ => Signal::HUP,
-        };
-        let Some(trial) = trial("setsid sleep 1000 & echo ready; wait") else {
-            return;
-        };
-        listen(&trial.cancel).unwrap();
-        let raise = ends_with("ready\n", |_| kill_process(getpid(), signal).unwrap());
-        let seen = trial.run_and(raise).await;
-        assert_eq!(seen.left.len(), 1, "only this process itself");
-        report(&seen.ended.exit.to_string());
-    }
-
-    #[tokio::test(flavor = "current_thread")]
-    #[ignore = "runs in a process of its own"]
-    async fn a_second_signal_ends_everything_at_once() {
-        let Some(trial) = trial(
-            "trap 'echo asked' TERM; setsid sleep 1000 & echo ready; \
-             while :; do sleep 1000 & wait; done",
-        ) else {
-            return;
-        };
-        listen(&trial.cancel).unwrap();
-        let mut first = ends_with("ready\n", |_| kill_process(getpid(), Signal::INT).unwrap());
-        let mut second = ends_with("asked\n", |_| {
-            kill_process(getpid(), Signal::TERM).unwrap();
-            // The run is busy and cannot react, but the process must end.
-            std::thread::park();
-        });
-        let react = |stdout: &str, cancel: &Cancel| {
-            first(stdout, cancel);
-            second(stdout, cancel);
-        };
-        trial.run_and(react).await;
-    }
-
-    #[tokio::test(flavor = "current_thread")]
-    #[ignore = "runs in a process of its own"]
-    async fn a_run_does_not_outlive_its_parent() {
-        let Some(trial) = trial("echo ready; sleep 1000") else {
-            return;
-        };
-        watch_parent(&trial.cancel).unwrap();
-        let fifo = env::var_os("FIFO").unwrap();
-        let ready = ends_with("ready\n", move |_| fs::write(&fifo, "ready\n").unwrap());
-        let seen = trial.run_and(ready).await;
-        report(&seen.ended.exit.to_string());
     }
 }
