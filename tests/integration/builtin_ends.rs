@@ -39,97 +39,6 @@ fn mentioning(requests: &[Recorded], text: &str) -> Vec<usize> {
     wanted.map(|(_, number)| number).collect()
 }
 
-#[test]
-fn forced_mode_demands_an_edit_and_ends_with_it() {
-    let mut script = vec![calls(TWO_ITEMS, vec![look(1)])];
-    let read_b = ("read_file", json!({"path": "src/b.rs"}));
-    let list = |path: &str| ("list_files", json!({"path": path}));
-    let others = [
-        read_b,
-        list(""),
-        list("src"),
-        ("search", json!({"pattern": "line"})),
-    ];
-    script.extend(others.map(|other| calls("", vec![other])));
-    let write = |path: &str| ("write_file", json!({"path": path, "content": "// new\n"}));
-    script.push(calls("", vec![write("src/a.rs")]));
-    script.push(calls("", vec![write("src/b.rs")]));
-    script.push(finish());
-    let (run, requests) = played(&mut stalled_project(), script);
-    let run = run.expect(0);
-    assert_eq!(
-        mentioning(&requests, "Your next response must edit a file"),
-        [6]
-    );
-    assert_eq!(mentioning(&requests, "Next item: src/a.rs: one"), [6]);
-    assert_eq!(first(&run)["forced_mode_steps"], 1);
-    assert_eq!(first(&run)["stagnation_score_max"], 2);
-    // Five that look, and the one that ends the work.
-    assert_eq!(first(&run)["read_only_steps"], 6);
-    assert_eq!(first(&run)["repair_turns"], 0);
-}
-
-#[test]
-fn final_words_with_items_left_are_held_back_once() {
-    let end = || calls("```SPRAG_FINAL\nDone.\n```", Vec::new());
-    let begin = calls(
-        &format!("{TWO_ITEMS}```SPRAG_FINAL\nDone.\n```"),
-        Vec::new(),
-    );
-    let write = json!({"path": "c.txt", "content": "c\n"});
-    let script = vec![begin, calls("", vec![("write_file", write)]), end()];
-    let (run, requests) = played(&mut stalled_project(), script);
-    let run = run.expect(0);
-    let gate = "FINAL is not accepted yet: remaining=2 next=src/a.rs: one";
-    assert_eq!(mentioning(&requests, gate), [2]);
-    assert_eq!(mentioning(&requests, "send exactly this"), [0usize; 0]);
-    assert_eq!(first(&run)["final_suppressed"], 1);
-    assert_eq!(first(&run)["exit"], "submitted");
-    assert_eq!(first(&run)["plan_finished"], 0);
-    assert_eq!(
-        first(&run)["completion_kind"],
-        "partial",
-        "verified, and yet items are left"
-    );
-}
-
-#[test]
-fn what_closes_the_last_item_is_told_when_one_is_left_and_only_then() {
-    let write = json!({"path": "src/a.rs", "content": "// new\n"});
-    let script = vec![
-        calls(TWO_ITEMS, vec![("write_file", write)]),
-        calls("", vec![("finish", json!({"summary": "Done."}))]),
-        calls(
-            "```SPRAG_PLAN_UPDATE\n- [x] src/b.rs: two\n```\n```SPRAG_FINAL\nDone.\n```",
-            Vec::new(),
-        ),
-    ];
-    let (run, requests) = played(&mut stalled_project(), script);
-    let run = run.expect(0);
-    let hint =
-        "send exactly this:\n```SPRAG_PLAN_UPDATE\n- [x] src/b.rs: two\n```\n```SPRAG_FINAL\n";
-    assert_eq!(mentioning(&requests, hint), [3]);
-    assert_eq!(first(&run)["completion_kind"], "complete_verified");
-    assert_eq!(first(&run)["plan_finished"], 2);
-}
-
-#[test]
-fn a_plan_with_one_item_left_comes_to_an_end() {
-    let write = json!({"path": "src/a.rs", "content": "// new\n"});
-    let restated =
-        "```SPRAG_PLAN_UPDATE\n- [ ] src/b.rs: two, really\n```\n```SPRAG_FINAL\nDone.\n```";
-    let script = vec![
-        calls(TWO_ITEMS, vec![("write_file", write)]),
-        calls(restated, Vec::new()),
-        calls(restated, Vec::new()),
-    ];
-    let (run, requests) = played(&mut stalled_project(), script);
-    let run = run.expect(0);
-    assert_eq!(requests.len(), 3);
-    assert_eq!(first(&run)["plan_items"], 2, "a restatement is no new item");
-    assert_eq!(first(&run)["exit"], "submitted");
-}
-
 /// Plays a loop to its end and tells the requests of the first warning, the second, and the repair
 /// message, which is answered by one more look.
 fn loop_of(script: Vec<Step>, seen: &str) -> (Vec<usize>, Vec<usize>, Vec<usize>, Run) {
@@ -157,35 +66,6 @@ fn identical_calls_are_warned_of_twice_and_then_end_the_session() {
         12,
         "exactly one more response was taken"
     );
-}
-
-#[test]
-fn a_cycle_of_calls_is_warned_of_twice_and_then_ends_the_session() {
-    let one = || calls("", vec![look(1)]);
-    let two = || calls("", vec![("search", json!({"pattern": "line"}))]);
-    let script = vec![one(), two(), one(), two(), one(), two(), one()];
-    let seen = "You are repeating the same few tool calls in turn";
-    let (warned, harder, repair, run) = loop_of(script, seen);
-    assert_eq!(
-        (&warned[..1], &harder[..1], &repair[..1]),
-        (&[5][..], &[6][..], &[7][..])
-    );
-    assert_eq!(first(&run)["exit"], "stalled");
-    assert_eq!(first(&run)["tool_calls"], 7);
-}
-
-#[test]
-fn the_same_thoughts_are_warned_of_twice_and_then_end_the_session() {
-    let thought =
-        "I should look at the parser once more to see how it treats comments in nested blocks";
-    let script: Vec<Step> = (1..=6).map(|n| calls(thought, vec![look(n)])).collect();
-    let seen = "You have written nearly the same several times in a row, and nothing changed";
-    let (warned, harder, repair, run) = loop_of(script, seen);
-    assert_eq!(
-        (&warned[..1], &harder[..1], &repair[..1]),
-        (&[4][..], &[5][..], &[6][..])
-    );
-    assert_eq!(first(&run)["exit"], "stalled");
 }
 
 #[test]
@@ -283,41 +163,6 @@ fn the_time_limit_ends_a_request_that_is_not_answered() {
     assert_eq!(first(&run)["completion_kind"], "exhausted");
     assert_eq!(run.code, 1, "{}", run.task(0));
     assert_eq!(project.read("a.txt"), "half\n");
-}
-
-#[test]
-fn three_responses_of_which_nothing_can_be_carried_out_end_the_session() {
-    let script = vec![
-        calls("Let me think about it.", Vec::new()),
-        calls("", vec![("no_such_tool", json!({}))]),
-        calls("", vec![("edit_file", json!({"path": "a.txt"}))]),
-        write_fixed(),
-    ];
-    let (project, run, requests) = limited(script, &[]);
-    assert_eq!(first(&run)["exit"], "repeated_format_error");
-    assert_eq!(first(&run)["completion_kind"], "partial");
-    assert!(requests >= 3);
-    assert_ne!(run.code, 0);
-    assert_eq!(project.commits(), 1);
-}
-
-#[test]
-fn a_response_that_can_be_carried_out_makes_up_for_two_that_cannot() {
-    let nothing = |text: &str| calls(text, Vec::new());
-    let script = vec![
-        nothing("Let me think."),
-        nothing("I wonder."),
-        calls("", vec![("list_files", json!({}))]),
-        nothing("Hm."),
-        nothing("Now then."),
-        write_fixed(),
-        finish(),
-    ];
-    let (run, requests) = played(&mut broken(), script);
-    let run = run.expect(0);
-    let told = "Nothing in your response could be carried out";
-    assert_eq!(mentioning(&requests, told), [2, 3, 5, 6]);
-    assert_eq!(first(&run)["exit"], "submitted");
 }
 
 #[test]

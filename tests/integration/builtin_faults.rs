@@ -5,7 +5,7 @@ use crate::support::model_calls::{self, Call};
 use crate::support::model_wire::{TOKENS_CACHED, TOKENS_IN, TOKENS_OUT, WireFormat, server_sent};
 use crate::support::project::{Project, Run, plan};
 use crate::support::scripted::{Scripted, answer, json};
-use crate::support::tasks::builtin;
+use crate::support::tasks::{MODEL_KEY, builtin};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -300,30 +300,28 @@ fn what_only_a_person_can_mend_ends_the_run_at_once() {
     let spent = r#"{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let credit = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#;
     let model = r#"{"error":{"message":"The model `m` does not exist or you do not have access to it.","code":"model_not_found"}}"#;
-    for (_, name) in WIRES {
-        for (status, body) in [
-            (401, r#"{"error":{"message":"Incorrect API key provided"}}"#),
-            (
-                403,
-                r#"{"error":{"type":"permission_error","message":"not allowed"}}"#,
-            ),
-            (404, model),
-            (402, r#"{"error":{"message":"Insufficient credits"}}"#),
-            (429, spent),
-            (400, credit),
-        ] {
-            let played = play(name, vec![json(status, body)], &[]).expect(4);
-            assert_eq!(
-                played.run.task(0)["reason"],
-                "agent_unavailable",
-                "{name} {status}"
-            );
-            assert_eq!(played.run.summary["status"], "environment");
-            let message = played.run.task(0)["message"].as_str().unwrap();
-            assert!(!message.contains('{'), "{message}");
-            assert_eq!(played.api.requests().len(), 1, "{name} {status}");
-            assert_eq!(played.waits(), [] as [u64; 0]);
-        }
+    let key = r#"{"error":{"message":"Incorrect API key provided"}}"#;
+    let rights = r#"{"error":{"type":"permission_error","message":"not allowed"}}"#;
+    let credits = r#"{"error":{"message":"Insufficient credits"}}"#;
+    let errors = [
+        (401, key),
+        (403, rights),
+        (404, model),
+        (402, credits),
+        (429, spent),
+        (400, credit),
+    ];
+    for ((status, body), (_, name)) in errors.into_iter().zip(WIRES.into_iter().cycle()) {
+        let played = play(name, vec![json(status, body)], &[]).expect(4);
+        let told = format!("{name} {status}");
+        assert_eq!(played.run.task(0)["reason"], "agent_unavailable", "{told}");
+        assert_eq!(played.run.summary["status"], "environment");
+        let message = played.run.task(0)["message"].as_str().unwrap();
+        assert!(!message.contains('{'), "{message}");
+        let said = [&*played.run.stdout, &*played.run.stderr].concat();
+        assert!(!said.contains(MODEL_KEY), "{said}");
+        assert_eq!(played.api.requests().len(), 1, "{told}");
+        assert_eq!(played.waits(), [] as [u64; 0]);
     }
 }
 

@@ -96,28 +96,14 @@ fn assert_done(what: &str, project: &Project, run: &Run, form: Form) -> Value {
 }
 
 #[test]
-fn the_eighth_look_is_where_the_session_would_be_given_up() {
-    let mut script = until(GIVEN_UP, Form::Calls);
-    script.pop();
-    let look = json!({"path": "src/a.rs", "start": 19});
-    script.push(calls("", vec![("read_file", look)]));
-    script.push(last(Form::Calls));
-    let (run, requests) = played(&mut stalled_project(), script);
-    run.expect(0);
-    let repair = |at: usize| requests[at].mentions("come to a standstill");
-    assert!(!repair(GIVEN_UP - 1) && repair(GIVEN_UP));
-}
-
-#[test]
 fn on_the_turn_on_which_the_session_is_given_up() {
-    for model in MODELS {
-        for form in [Form::Blocks, Form::Calls, Form::Reversed] {
-            let what = format!("{model} {form:?}");
-            let (project, run, requests, repair) = play(model, form, GIVEN_UP, &[]);
-            let session = assert_done(&what, &project, &run, form);
-            assert_eq!((requests, repair), (GIVEN_UP, false), "{what}");
-            assert_eq!(session["repair_turns"], 0, "{what}");
-        }
+    let forms = [Form::Blocks, Form::Calls, Form::Reversed];
+    for (model, form) in MODELS.into_iter().zip(forms.into_iter().cycle()) {
+        let what = format!("{model} {form:?}");
+        let (project, run, requests, repair) = play(model, form, GIVEN_UP, &[]);
+        let session = assert_done(&what, &project, &run, form);
+        assert_eq!((requests, repair), (GIVEN_UP, false), "{what}");
+        assert_eq!(session["repair_turns"], 0, "{what}");
     }
 }
 
@@ -136,22 +122,17 @@ fn in_the_one_response_after_the_repair_message() {
 #[test]
 fn on_the_turn_on_which_a_limit_is_reached() {
     let spent = (3 * (TOKENS_IN + TOKENS_OUT)).to_string();
-    for args in [
-        &["--agent-arg=--max-steps=3"] as &[&str],
-        &["--agent-arg=--max-tool-calls=3"],
-        &["--max-tokens", &spent],
-        &[
-            "--agent-arg=--price=1000,1000,1000",
-            "--max-cost-usd",
-            "3.6",
-        ],
+    let price = "--agent-arg=--price=1000,1000,1000";
+    for (args, form) in [
+        (&["--agent-arg=--max-steps=3"] as &[&str], Form::Blocks),
+        (&["--agent-arg=--max-tool-calls=3"], Form::Reversed),
+        (&["--max-tokens", &spent], Form::Blocks),
+        (&[price, "--max-cost-usd", "3.6"], Form::Reversed),
     ] {
-        for form in [Form::Blocks, Form::Reversed] {
-            let what = format!("{args:?} {form:?}");
-            let (project, run, requests, _) = play("openai/m", form, 3, args);
-            assert_done(&what, &project, &run, form);
-            assert_eq!(requests, 3, "{what}");
-        }
+        let what = format!("{args:?} {form:?}");
+        let (project, run, requests, _) = play("openai/m", form, 3, args);
+        assert_done(&what, &project, &run, form);
+        assert_eq!(requests, 3, "{what}");
     }
 }
 

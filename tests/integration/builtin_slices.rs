@@ -108,19 +108,3 @@ fn a_blocked_item_does_not_outweigh_what_the_repository_and_the_checks_say() {
     assert_eq!(project.commits(), 2);
     assert_eq!(session(&run)["fix_slice_count"], 1);
 }
-
-#[test]
-fn a_file_gets_such_a_session_once() {
-    let mut script = failing();
-    script.extend(idle());
-    for search in ["once", "twice", "thrice", "four times"] {
-        script.push(calls("", vec![edit(search)]));
-    }
-    script.push(calls("", vec![edit("broken")]));
-    script.push(finish("Fix a.txt"));
-    let mut project = broken();
-    let (run, requests) = played(&mut project, script);
-    let run = run.expect(0);
-    assert_eq!(requests.len(), 12);
-    assert_eq!(session(&run)["fix_slice_count"], 1);
-}
