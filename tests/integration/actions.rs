@@ -1,5 +1,6 @@
 //! A run as a step of GitHub Actions: outputs, log, annotations, step summary, environment.
 
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{fixable_with, run};
 use sprag::report::outputs::OUTPUTS;
@@ -126,13 +127,25 @@ fn every_output_has_its_name_and_value() {
 }
 
 #[test]
-fn what_is_unknown_is_empty_and_not_zero() {
+fn a_step_has_its_run_in_the_runners_temp_an_author_and_no_zero_for_what_is_unknown() {
     let project = step("grep -qx fixed a.txt");
     run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
     let outputs = outputs(&project);
     for name in ["tokens-in", "tokens-out", "cost-usd"] {
         assert_eq!(outputs[name], "", "{name}");
     }
+    let summary = summary(&project);
+    let dir = run_directory(&project);
+    assert_eq!(
+        dir.file_name().unwrap().to_str(),
+        summary["run_id"].as_str()
+    );
+    assert_eq!(dir.to_str(), summary["run_dir"].as_str());
+    assert!(project.run_dirs().is_empty());
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%an <%ae>"]),
+        "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
+    );
 }
 
 #[test]
@@ -204,10 +217,7 @@ fn nothing_that_others_print_is_a_command() {
         assert!(other.is_empty(), "{args:?}: {other:?}");
         assert!(seen.iter().all(|line| !line.contains("##[")), "{seen:?}");
         assert!(args.contains(&"--events") || run.stderr.is_empty());
-        assert!(
-            log.contains("error::x"),
-            "the log says nothing of what was printed"
-        );
+        has(log, "error::x");
     }
 }
 
@@ -269,24 +279,11 @@ fn the_step_summary_tells_the_run() {
 }
 
 #[test]
-fn the_run_directory_lies_in_the_runners_temp() {
-    let project = step("grep -qx fixed a.txt");
-    run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
-    let summary = summary(&project);
-    let dir = run_directory(&project);
-    assert_eq!(
-        dir.file_name().unwrap().to_str(),
-        summary["run_id"].as_str()
-    );
-    assert_eq!(dir.to_str(), summary["run_dir"].as_str());
-    assert!(project.run_dirs().is_empty());
-}
-
-#[test]
 fn the_agent_and_the_checks_see_nothing_of_the_runner() {
     let mut project = step("true");
     let names = [
         "GITHUB_TOKEN",
+        "GH_TOKEN",
         "GITHUB_SHA",
         "GITHUB_ENV",
         "GITHUB_PATH",
@@ -296,6 +293,10 @@ fn the_agent_and_the_checks_see_nothing_of_the_runner() {
         "ACTIONS_ID_TOKEN_REQUEST_URL",
         "INPUT_GREETING",
         "INPUT_MAX-NUDGES",
+        "INPUT_API-KEY",
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "SSH_AUTH_SOCK",
         "NPM_TOKEN",
         "MY_SECRET",
         "AWS_SECRET_ACCESS_KEY",
@@ -309,13 +310,15 @@ fn the_agent_and_the_checks_see_nothing_of_the_runner() {
     project.env("GITHUB_REPOSITORY", "canary");
     let env = project.outside("check-env");
     let check = format!("env > {}", env.display());
+    let hook = project.outside("hook-env");
+    project.hook("pre-commit", &format!("env > {}", hook.display()));
     let run = run(
         &project,
         "echo fixed > a.txt; echo Done.",
         &["--verify", &check],
     )
     .expect(0);
-    for name in ["env-1", "check-env"] {
+    for name in ["env-1", "check-env", "hook-env"] {
         let seen = project.notes(name);
         assert!(
             seen.iter().any(|line| line.starts_with("PATH=")),
@@ -334,32 +337,10 @@ fn the_agent_and_the_checks_see_nothing_of_the_runner() {
             .collect();
         assert!(foreign.is_empty(), "{name}: {foreign:?}");
     }
-    assert!(
-        project
-            .notes("env-1")
-            .contains(&"GREETING=hello".to_owned())
-    );
-    assert!(
-        !project
-            .notes("check-env")
-            .contains(&"GREETING=hello".to_owned())
-    );
-    assert!(
-        run.stdout
-            .contains("GITHUB_REPOSITORY belongs to the runner"),
-        "{}",
-        run.stdout
-    );
-}
-
-#[test]
-fn the_action_names_its_own_author() {
-    let project = step("grep -qx fixed a.txt");
-    run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
-    assert_eq!(
-        project.git(&["log", "-1", "--format=%an <%ae>"]),
-        "github-actions[bot] <41898282+github-actions[bot]@users.noreply.github.com>"
-    );
+    let greeting = "GREETING=hello".to_owned();
+    assert!(project.notes("env-1").contains(&greeting));
+    assert!(!project.notes("check-env").contains(&greeting));
+    has(&run.stdout, "GITHUB_REPOSITORY belongs to the runner");
 }
 
 #[test]
@@ -370,9 +351,9 @@ fn a_report_that_cannot_be_written_does_not_change_the_end() {
     assert_eq!(outputs(&project)["report-status"], "degraded");
     assert_eq!(outputs(&project)["status"], "success");
     let warnings = summary(&project)["warnings"].to_string();
-    assert!(
-        warnings.contains("the step summary (GITHUB_STEP_SUMMARY) could not be written"),
-        "{warnings}"
+    has(
+        &warnings,
+        "the step summary (GITHUB_STEP_SUMMARY) could not be written",
     );
     assert_eq!(run.code, 0);
 }

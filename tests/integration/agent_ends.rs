@@ -1,10 +1,10 @@
 //! Every way in which an agent's turn can end.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{fixable_by, run};
 use crate::support::time_limit::turns_under_limit;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 const CHECK: &str = "grep -qx fixed a.txt";
 
@@ -32,52 +32,6 @@ fn assert_untouched(project: &Project, head: &str) {
 }
 
 #[test]
-fn five_ends_five_outcomes() {
-    let plain = |name: &str, project: &Project| {
-        let path = project.outside(name);
-        std::fs::write(&path, "not a program\n").unwrap();
-        path.display().to_string()
-    };
-    let mut outcomes = BTreeSet::new();
-    let mut outcome = |run: Run| {
-        let task = run.task(0);
-        let message = task["message"].as_str().unwrap().to_owned();
-        outcomes.insert((
-            run.code,
-            task["reason"].as_str().unwrap().to_owned(),
-            message,
-        ));
-    };
-    let limit = ["--max-retries", "0"];
-    outcome(project().run("no-such-agent --flag", &limit));
-    let of_file = project();
-    let file = plain("agent.bin", &of_file);
-    outcome(of_file.run(&file, &limit));
-    outcome(run(&project(), "kill -9 $$", &limit));
-    outcome(run(&project(), "echo 'All done.'", &limit));
-    outcome(run(
-        &project(),
-        "echo fixed > a.txt; echo 'All done.'; exit 7",
-        &limit,
-    ));
-    let seen: Vec<_> = outcomes
-        .iter()
-        .map(|(code, reason, _)| (*code, reason.as_str()))
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            (0, "verified"),
-            (1, "agent_crashed"),
-            (1, "no_progress"),
-            (4, "agent_unavailable"),
-            (4, "agent_unavailable"),
-        ],
-        "{outcomes:?}"
-    );
-}
-
-#[test]
 fn a_missing_program_is_named_with_its_remedy() {
     let project = project();
     let head = project.head();
@@ -89,12 +43,8 @@ fn a_missing_program_is_named_with_its_remedy() {
         message,
         "command was not found (exit 127): sh: 1: no-such-agent: not found; install it or name another agent with --agent or --agent-command"
     );
-    assert!(
-        run.stdout.contains("no-such-agent: not found"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!((retries(&run), project.checks()), (&json!(0), 1));
+    has(&run.stdout, "no-such-agent: not found");
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
     assert_untouched(&project, &head);
 }
 
@@ -126,10 +76,7 @@ fn a_refused_login_ends_the_run() {
     assert_eq!((retries(&run), project.checks()), (&json!(0), 1));
     assert_eq!(assessments(&run), ["agent_unavailable"]);
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("401 Invalid API key. Please run /login"),
-        "{message}"
-    );
+    has(message, "401 Invalid API key. Please run /login");
     assert_untouched(&project, &head);
 }
 
@@ -151,29 +98,12 @@ fn a_rate_limit_is_waited_out_in_the_same_attempt() {
         .map(|event| {
             (
                 event["kind"].as_str().unwrap(),
-                event["attempt"].as_u64().unwrap(),
-                event["delay_ms"].as_u64().unwrap(),
+                ["attempt", "delay_ms", "n", "of"].map(|key| event[key].as_u64().unwrap()),
             )
         })
         .collect();
-    assert_eq!(waits, [("wait", 1, 1000)]);
+    assert_eq!(waits, [("wait", [1, 1000, 1, 5])]);
     assert_eq!(project.prompt(2), project.prompt(1));
-}
-
-#[test]
-fn waits_that_do_not_help_end_the_run() {
-    let mut project = project();
-    project.env("SPRAG_MODEL_WAIT_MS", "10");
-    let agent = "echo 'API Error: 529 Overloaded, retry-after-ms: 10'; exit 1";
-    let run = run(&project, agent, &[]).expect(4);
-    assert_eq!(project.calls(), 6);
-    assert_eq!(run.task(0)["reason"], "agent_unavailable");
-    let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("529 Overloaded") && message.contains("5 waits"),
-        "{message}"
-    );
-    assert_eq!(retries(&run), 0);
 }
 
 #[test]
@@ -193,12 +123,9 @@ fn a_crash_without_changes_is_a_failed_attempt() {
         assert_eq!(assessments(&run), ["agent_crashed", "changed"], "{end}");
         assert_eq!((retries(&run), project.checks()), (&json!(1), 2), "{end}");
         assert_eq!(run.task(0)["turns"][0]["exit"], exit);
-        assert!(
-            project
-                .prompt(2)
-                .contains("Your last turn was cut off before it was finished"),
-            "{}",
-            project.prompt(2)
+        has(
+            &project.prompt(2),
+            "Your last turn was cut off before it was finished",
         );
     }
 }
@@ -223,24 +150,6 @@ fn what_a_crash_left_is_kept_and_told() {
 }
 
 #[test]
-fn crashes_to_the_limit_commit_nothing() {
-    let project = project();
-    let head = project.head();
-    let run = run(
-        &project,
-        "echo fixed > a.txt; kill -9 $$",
-        &["--max-retries", "1"],
-    )
-    .expect(1);
-    assert_eq!((project.calls(), project.checks()), (2, 1));
-    assert_eq!(run.task(0)["reason"], "agent_crashed");
-    assert_eq!(
-        (project.head(), project.status().as_str()),
-        (head, " M a.txt")
-    );
-}
-
-#[test]
 fn a_turn_over_its_limit_is_a_failed_attempt() {
     let agent = "case $N in 1) echo half > half.txt; echo $$ > \"$OUT/pid\"; sleep 600 & wait ;; *) echo fixed > a.txt; echo Done. ;; esac";
     let mut given = 0;
@@ -259,18 +168,6 @@ fn a_turn_over_its_limit_is_a_failed_attempt() {
     assert!(prompt.contains(&told), "{prompt}");
     let pid = project.notes("pid").remove(0);
     assert!(!std::path::Path::new("/proc").join(pid).exists());
-}
-
-#[test]
-fn turns_over_their_limit_to_the_end() {
-    let project = project();
-    let run = run(
-        &project,
-        "sleep 600",
-        &["--turn-timeout", "1s", "--max-retries", "0"],
-    )
-    .expect(1);
-    assert_eq!(run.task(0)["reason"], "turn_timeout");
 }
 
 #[test]
@@ -303,10 +200,8 @@ fn an_agent_that_exits_with_an_error_after_a_change_is_asked_to_go_on() {
     assert_eq!(project.notes("seen"), ["half"]);
     let prompt = project.prompt(2);
     let told = "Your last turn ended with an error.";
-    assert!(
-        prompt.contains(told) && prompt.contains("What it changed is kept ("),
-        "{prompt}"
-    );
+    has(&prompt, told);
+    has(&prompt, "What it changed is kept (");
     assert_eq!(first.task(0)["checks"].as_array().unwrap().len(), 1);
     assert_ne!(project.head(), base);
     assert!(!first.stdout.contains("exit code 7, and the checks"));

@@ -4,6 +4,7 @@
 mod agents;
 mod plans;
 
+use crate::support::has;
 use crate::support::project::Project;
 use sprag::agents::{ACP, COMMAND};
 use sprag::domain::settings::AGENTS;
@@ -87,13 +88,43 @@ fn refused_plan(plan: &[u8], stderr: &str) {
 }
 
 #[test]
-fn no_source() {
-    refused(
-        &project(),
-        &["run"],
-        2,
-        "error: nothing to do: no plan and no prompt was given\n  give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
-    );
+fn flags_that_cannot_be_used() {
+    for (args, stderr) in [
+        (
+            &["run"][..],
+            "error: nothing to do: no plan and no prompt was given\n  give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event\n",
+        ),
+        (
+            &["run", "--prompt", " "],
+            "error: the prompt is empty\n  describe the work to do\n",
+        ),
+        (
+            &["run", "--plan", "plan.yaml", "--agnt", "codex"],
+            "error: unexpected argument '--agnt' found\n\n  tip: a similar argument exists: '--agent'\n\nUsage: sprag run --plan <FILE> --agent <NAME> [PROMPT]\n\nFor more information, try '--help'.\n",
+        ),
+        (
+            &[&RUN[..], &["--events", "no/where.jsonl"]].concat(),
+            "error: --events $ROOT/repo/no/where.jsonl: No such file or directory (os error 2)\n  name a file in a directory that exists, or - for standard output\n",
+        ),
+        (
+            &[&RUN[..], &["--run-dir", "runs/1"]].concat(),
+            "error: the run directory $ROOT/repo/runs/1 lies inside the repository\n  choose a place outside of the work tree: the agent could write there\n",
+        ),
+        (
+            &["run", "--plan", "no.yaml", "--agent-command", "x"],
+            "error: there is no plan $ROOT/repo/no.yaml\n  check the path; it is relative to the current directory\n",
+        ),
+        (
+            &["run", "--plan", ".", "--agent-command", "x"],
+            "error: the plan $ROOT/repo is a directory, not a file\n  name a file in it\n",
+        ),
+        (
+            &[&RUN[..], &["--task", "fx"]].concat(),
+            "error: --task fx: the plan has no such task (did you mean `fix`?)\n  its tasks are fix\n",
+        ),
+    ] {
+        refused(&project(), args, 2, stderr);
+    }
 }
 
 #[test]
@@ -190,16 +221,6 @@ fn an_unknown_key() {
         &RUN,
         2,
         "error: .sprag/config.yaml:1:1: `verfy` is not a key of the configuration (did you mean `verify`?)\n",
-    );
-}
-
-#[test]
-fn an_empty_prompt() {
-    refused(
-        &project(),
-        &["run", "--prompt", " "],
-        2,
-        "error: the prompt is empty\n  describe the work to do\n",
     );
 }
 
@@ -379,10 +400,7 @@ fn a_lock_that_a_killed_git_left() {
     assert!(warnings.iter().any(|it| *it == told), "{warnings:?}");
     assert!(project.repo().join(".git/index.lock").exists());
     let doctor = project.sprag(&["doctor"]).stdout;
-    assert!(
-        doctor.contains("index.lock is held by another git process"),
-        "{doctor}"
-    );
+    has(&doctor, "index.lock is held by another git process");
     let run = project.sprag(&[&RUN[..], &["--allow-dirty"]].concat());
     assert_eq!(
         run.summary["warnings"],
@@ -404,18 +422,7 @@ fn a_misspelt_variable_is_told_with_the_one_that_is_meant() {
         ])
     );
     let doctor = project.sprag(&["doctor"]).stdout;
-    assert!(
-        doctor.contains("did you mean SPRAG_MAX_RETRIES?"),
-        "{doctor}"
-    );
-}
-
-#[test]
-fn a_plan_with_a_conflict() {
-    refused_plan(
-        b"title: Example\n<<<<<<< HEAD\ngoal: one\n=======\ngoal: two\n>>>>>>> topic\n",
-        "error: plan.yaml:2:1: unresolved merge conflict: resolve it\n",
-    );
+    has(&doctor, "did you mean SPRAG_MAX_RETRIES?");
 }
 
 #[test]
@@ -434,56 +441,6 @@ fn a_very_dirty_tree() {
     assert_eq!(
         (listed[0], listed[20]),
         ("    new-10.txt", "    and 10 more")
-    );
-}
-
-#[test]
-fn a_merge_in_progress() {
-    let project = project();
-    project.git(&["checkout", "--quiet", "-b", "other"]);
-    project.write("b.txt", "theirs\n");
-    project.commit_all("theirs");
-    project.git(&["checkout", "--quiet", "main"]);
-    project.write("c.txt", "ours\n");
-    project.commit_all("ours");
-    project.git(&["merge", "--quiet", "--no-commit", "--no-ff", "other"]);
-    refused(
-        &project,
-        &RUN,
-        2,
-        "error: a merge is in progress; finish it or run `git merge --abort`\n",
-    );
-}
-
-#[test]
-fn an_unknown_flag() {
-    refused(
-        &project(),
-        &["run", "--plan", "plan.yaml", "--agnt", "codex"],
-        2,
-        "error: unexpected argument '--agnt' found\n\n  tip: a similar argument exists: '--agent'\n\nUsage: sprag run --plan <FILE> --agent <NAME> [PROMPT]\n\nFor more information, try '--help'.\n",
-    );
-}
-
-#[test]
-fn a_place_for_events_that_is_not_there() {
-    let project = project();
-    refused(
-        &project,
-        &[&RUN[..], &["--events", "no/where.jsonl"]].concat(),
-        2,
-        "error: --events $ROOT/repo/no/where.jsonl: No such file or directory (os error 2)\n  name a file in a directory that exists, or - for standard output\n",
-    );
-}
-
-#[test]
-fn a_run_directory_in_the_work_tree() {
-    let project = project();
-    refused(
-        &project,
-        &[&RUN[..], &["--run-dir", "runs/1"]].concat(),
-        2,
-        "error: the run directory $ROOT/repo/runs/1 lies inside the repository\n  choose a place outside of the work tree: the agent could write there\n",
     );
 }
 

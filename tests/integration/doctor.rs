@@ -1,6 +1,7 @@
 //! `sprag doctor` says whether a run could work, and touches nothing to find out.
 
 use crate::support::github::{Access, Area, Fault, Github, State, Token, Trouble};
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -119,9 +120,9 @@ fn all_well_on_a_laptop() {
     assert_eq!(state(&found, "agent-program"), "ok");
     assert_eq!(found["github"]["state"], "unknown");
     let told = project.sprag(&["doctor"]).expect(0).stdout;
-    assert!(
-        told.contains("ok       model-key            OPENAI_API_KEY is set\n"),
-        "{told}"
+    has(
+        &told,
+        "ok       model-key            OPENAI_API_KEY is set\n",
     );
     assert!(!told.contains("Landlock: not known"), "{told}");
     assert!(told.ends_with("\na run could work here\n"), "{told}");
@@ -206,10 +207,8 @@ fn a_personal_token_cannot_write_check_runs() {
     run.expect(0);
     assert_eq!(state(&found, "token"), "warn");
     let said = found["token"]["found"].as_str().unwrap();
-    assert!(
-        said.contains("ghp_") && said.contains("acts as anna"),
-        "{said}"
-    );
+    has(said, "ghp_");
+    has(said, "acts as anna");
 }
 
 #[test]
@@ -282,10 +281,7 @@ fn credentials_of_a_shallow_detached_checkout_are_found_in_both_layouts() {
         let (run, found) = doctor(&project, &[]);
         run.expect(0);
         let said = found["checkout"]["found"].as_str().unwrap();
-        assert!(
-            said.contains("(refs/remotes/pull/7/merge), shallow: 1 commit"),
-            "{said}"
-        );
+        has(said, "(refs/remotes/pull/7/merge), shallow: 1 commit");
         assert_eq!(state(&found, "credentials"), "warn");
         let said = found["credentials"]["found"].as_str().unwrap();
         assert!(said.contains(holder.to_str().unwrap()), "{said}");
@@ -315,16 +311,13 @@ fn no_agent_no_program_and_no_key() {
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["agent-program", "model-key"]);
     let remedy = found["agent-program"]["remedy"].as_str().unwrap();
-    assert!(
-        remedy.contains("npm install --global @openai/codex"),
-        "{remedy}"
-    );
+    has(remedy, "npm install --global @openai/codex");
     bare.env("OPENAI_KEY", "canary-0123456789");
     let (run, found) = doctor(&bare, &["--agent", "codex"]);
     let remedy = found["model-key"]["remedy"].as_str().unwrap();
-    assert!(
-        remedy.contains("OPENAI_KEY is set, which nothing reads: rename it to OPENAI_API_KEY"),
-        "{remedy}"
+    has(
+        remedy,
+        "OPENAI_KEY is set, which nothing reads: rename it to OPENAI_API_KEY",
     );
     assert!(!run.stdout.contains("canary"), "{}", run.stdout);
 
@@ -368,10 +361,8 @@ fn the_program_of_every_check_and_setup_command_is_looked_for() {
     run.expect(4);
     assert_eq!(states(&found, "fail"), ["programs"]);
     let told = found["programs"]["found"].as_str().unwrap();
-    assert!(
-        told.contains("no-such-linter") && told.contains("./missing.sh"),
-        "{told}"
-    );
+    has(told, "no-such-linter");
+    has(told, "./missing.sh");
 
     let installed = project("agent: codex\nsetup: [git --version]\nverify: [no-such-linter]\n");
     let (run, found) = doctor(&installed, &[]);

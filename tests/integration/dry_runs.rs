@@ -1,5 +1,6 @@
 //! What `sprag check` and `sprag run --dry-run` show and refuse, without doing anything.
 
+use crate::support::has;
 use crate::support::project::{Project, files};
 use crate::support::tasks::fixable_by;
 use serde_json::{Value, json};
@@ -25,12 +26,9 @@ fn check_tells_what_would_be_done() {
     ] {
         assert!(text.stdout.contains(part), "{part} in:\n{}", text.stdout);
     }
-    assert!(
-        project
-            .sprag(&["check"])
-            .expect(0)
-            .stdout
-            .contains("the configuration is valid")
+    has(
+        &project.sprag(&["check"]).expect(0).stdout,
+        "the configuration is valid",
     );
     let run = project.sprag(&["check", "plan.yaml", "--json"]).expect(0);
     let value: Value = serde_json::from_str(&run.stdout).unwrap();
@@ -71,11 +69,8 @@ fn check_refuses_what_run_refuses() {
     }
     project.write("odd.yaml", "max_retrys: 1\ntasks:\n  - title: A\n");
     let run = project.sprag(&["check", "odd.yaml"]).expect(2);
-    assert!(
-        run.stderr.contains("odd.yaml:1:1") && run.stderr.contains("did you mean `max_retries`?"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "odd.yaml:1:1");
+    has(&run.stderr, "did you mean `max_retries`?");
 }
 
 #[test]
@@ -101,11 +96,7 @@ fn what_the_whole_run_would_refuse_is_refused_by_check_and_a_dry_run() {
     }
     project.write(".sprag/config.yaml", "output_schema: nope.json\n");
     let run = project.sprag(&["check"]).expect(2);
-    assert!(
-        run.stderr.contains("there is no output schema"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "there is no output schema");
 }
 
 /// What `sprag run` would refuse is no valid plan.

@@ -1,5 +1,6 @@
 //! One plan spread over several jobs, and their work brought together.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{end, ends, files_of, statuses, subjects, warnings};
 use serde_json::Value;
@@ -152,10 +153,7 @@ fn message(run: &Run, task: &str) -> String {
 #[test]
 fn a_plan_in_five_shards_comes_to_what_it_comes_to_in_one_job() {
     let one = project(PLAN, "true");
-    let agent = one.agent(WORK);
-    let alone = one
-        .run(&agent, &["--max-retries=0", "--keep-going"])
-        .expect(3);
+    let alone = one.by(WORK, &["--max-retries=0", "--keep-going"]).expect(3);
 
     let many = project(PLAN, "true");
     let rows = rows(&many, &[]);
@@ -271,10 +269,7 @@ fn of_two_shards_that_conflict_the_earlier_task_stays() {
     assert_eq!(end(&run.summary), ("blocked", "conflict"));
     let told = message(&run, "c");
     assert!(told.contains(&format!("of shard {later}")), "{told}");
-    assert!(
-        told.contains(&format!("task a (shard {first}) in a.txt")),
-        "{told}"
-    );
+    has(&told, format!("task a (shard {first}) in a.txt"));
     assert_eq!(project.read("a.txt"), "one\na\nthree\n");
     assert!(project.repo().join("e").exists() && !project.repo().join("d").exists());
     assert_eq!(
@@ -525,10 +520,7 @@ fn the_rows_are_an_output_of_a_step() {
     assert_eq!(rows.len(), 2);
     let text = fs::read_to_string(Path::new(&output)).unwrap();
     assert!(text.starts_with("matrix<<"), "{text}");
-    assert!(
-        text.contains(&format!(r#""tasks":"{}""#, rows[1].1)),
-        "{text}"
-    );
+    has(&text, format!(r#""tasks":"{}""#, rows[1].1));
     let by_flag = project.sprag(&["matrix", "--plan", "plan.yaml"]).expect(0);
     assert!(
         by_flag

@@ -48,91 +48,6 @@ fn a_closed_standard_output_costs_the_log_and_not_the_work() {
 }
 
 #[test]
-fn a_prompt_that_nobody_reads_holds_nothing_up() {
-    let long = "word ".repeat(100_000);
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let prompt = project.outside("prompt.md");
-    fs::write(&prompt, format!("Fix a.txt\n\n{long}")).unwrap();
-    let run = project.sprag(&[
-        "run",
-        "--prompt-file",
-        prompt.to_str().unwrap(),
-        "--verify",
-        CHECK,
-        "--agent-command",
-        FIX,
-    ]);
-    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
-}
-
-#[test]
-fn five_ways_of_an_agent_to_end_are_told_apart() {
-    let cases = [
-        ("/no/such/agent", 4, "agent_unavailable"),
-        ("./a.txt", 4, "agent_unavailable"),
-        ("kill -9 $$", 1, "agent_crashed"),
-        ("exit 3", 1, "agent_crashed"),
-        ("true", 1, "planning_only"),
-    ];
-    for (command, code, reason) in cases {
-        let project = project();
-        let run = project.run(command, &["--max-retries", "0"]);
-        let shown = format!("{command}\n{}\n{}", run.stdout, run.stderr);
-        assert_eq!(run.code, code, "{shown}");
-        assert_eq!(run.task(0)["reason"], reason, "{shown}");
-    }
-    let project = project();
-    let run = project.run("echo fixed > a.txt; echo Done.; exit 3", &[]);
-    assert_eq!(run.code, 0, "{}", run.stdout);
-}
-
-#[test]
-fn a_held_index_is_waited_for_and_then_named() {
-    let project = project();
-    let lock = project.repo().join(".git/index.lock");
-    let base = project.head();
-    // The check is the last thing that runs before the commit.
-    let check = format!("{CHECK} && touch {}", lock.display());
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &["--verify", &check]);
-    assert_eq!(run.code, 1, "{}", run.stdout);
-    assert_eq!(run.task(0)["reason"], "commit_rejected");
-    let message = run.task(0)["message"].as_str().unwrap();
-    assert!(message.contains("index.lock is held"), "{message}");
-    assert!(lock.exists());
-    assert_eq!(project.head(), base);
-    assert!(!project.read("plan.yaml").contains("done"));
-}
-
-#[test]
-fn a_shallow_detached_checkout_works() {
-    let project = project();
-    let clone = project.outside("clone");
-    let url = format!("file://{}", project.repo().display());
-    project.git(&["clone", "-q", "--depth", "1", &url, clone.to_str().unwrap()]);
-    let git = |args: &[&str]| -> String {
-        let mut all = vec!["-C", clone.to_str().unwrap()];
-        all.extend_from_slice(args);
-        project.git(&all)
-    };
-    git(&["checkout", "-q", "--detach"]);
-    let agent = project.agent(FIX);
-    let dir = clone.to_str().unwrap();
-    let run = project.sprag(&[
-        "run",
-        "-C",
-        dir,
-        "--plan",
-        "plan.yaml",
-        "--agent-command",
-        &agent,
-    ]);
-    assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
-    assert_eq!(git(&["show", "HEAD:a.txt"]), "fixed");
-    assert_eq!(git(&["rev-list", "--count", "HEAD"]), "2");
-}
-
-#[test]
 fn conflict_markers_are_never_committed() {
     let project = project();
     let agent = project.agent(
@@ -143,24 +58,6 @@ fn conflict_markers_are_never_committed() {
     assert_eq!(run.code, 1, "{}", run.stdout);
     assert_eq!(run.task(0)["reason"], "commit_rejected");
     assert_eq!(project.head(), base);
-}
-
-#[test]
-fn a_merge_left_in_progress_by_the_agent_is_a_violation() {
-    let project = project();
-    let agent = project.agent(&format!("git rev-parse HEAD > .git/MERGE_HEAD; {FIX}"));
-    let run = project.run(&agent, &[]);
-    assert_eq!(run.code, 3, "{}", run.stdout);
-}
-
-#[test]
-fn a_merge_in_progress_at_the_start_is_refused_before_any_turn() {
-    let project = project();
-    fs::write(project.repo().join(".git/MERGE_HEAD"), project.head()).unwrap();
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]);
-    assert_eq!(run.code, 2, "{}\n{}", run.stdout, run.stderr);
-    assert_eq!(project.calls(), 0);
 }
 
 #[test]
@@ -254,8 +151,7 @@ fn a_run_without_a_home_keeps_its_state_in_the_temporary_directory() {
 fn a_setup_that_fails_is_reported() {
     let text = format!("setup: [ 'echo no network; exit 7' ]\n{}", plan(CHECK));
     let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &text)]);
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]);
+    let run = project.by(FIX, &[]);
     assert_eq!(run.code, 4, "{}", run.stdout);
     assert!(run.stderr.contains("no network"), "{}", run.stderr);
     assert_eq!(run.summary["status"], "environment");

@@ -1,6 +1,7 @@
 //! What somebody sees who has just installed Sprag.
 
 use crate::action_file::write_program;
+use crate::support::has;
 use crate::support::project::Project;
 use std::fs;
 
@@ -38,11 +39,7 @@ fn init_names_the_steps_that_follow_and_they_work() {
     let run = project
         .sprag(&["check", ".sprag/plans/example.yaml"])
         .expect(0);
-    assert!(
-        run.stdout.contains("test (test, at most 10m): cargo test"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "test (test, at most 10m): cargo test");
     // As `sprag run` has it.
     let flag = ["check", "--plan", ".sprag/plans/example.yaml"];
     assert_eq!(project.sprag(&flag).expect(0).stdout, run.stdout);
@@ -57,13 +54,10 @@ fn init_in_a_directory_below_the_root_names_the_root() {
     let shown = project.sprag(&["init", "-C", "src"]).expect(0).stdout;
     let root = project.repo().canonicalize().unwrap();
     let root = root.display();
-    assert!(
-        shown.contains(&format!("wrote {root}/.sprag/config.yaml\n")),
-        "{shown}"
-    );
-    assert!(
-        shown.contains(&format!("3. cd {root} && git add .sprag/config.yaml ")),
-        "{shown}"
+    has(&shown, format!("wrote {root}/.sprag/config.yaml\n"));
+    has(
+        &shown,
+        format!("3. cd {root} && git add .sprag/config.yaml "),
     );
 }
 
@@ -121,10 +115,7 @@ fn init_takes_only_directories_that_a_fresh_checkout_has_for_parts_of_the_projec
     project.git(&["rm", "-r", "-q", "--cached", "."]);
     let shown = project.sprag(&["init"]).expect(0).stdout;
     for directory in ["web", "generated"] {
-        assert!(
-            shown.contains(&format!("cd {directory} && npm test ")),
-            "{shown}"
-        );
+        has(&shown, format!("cd {directory} && npm test "));
     }
     assert!(!shown.contains("cd out"), "{shown}");
 }
@@ -167,11 +158,7 @@ fn a_run_begins_on_what_a_trial_left_behind() {
     project.git(&["add", ".sprag", ".github"]);
     project.git(&["commit", "--quiet", "--message", "Add Sprag"]);
     let doctor = project.sprag(&["doctor", "--agent-command", &agent]);
-    assert!(
-        doctor.stdout.contains("work-tree            clean"),
-        "{}",
-        doctor.stdout
-    );
+    has(&doctor.stdout, "work-tree            clean");
     project.sprag(&run).expect(0);
     assert_eq!(project.git(&["show", "--name-only", "--format="]), "a.txt");
     // A file that only the agent made is nobody's leftover.
@@ -201,18 +188,15 @@ fn check_prints_the_configuration_that_is_in_force() {
          cargo test (test, at most 10m): cargo test\n"
     );
     let without_agent = check("max_retries: 1\n", 0).stdout;
-    assert!(
-        without_agent.contains("agent: none (name one: "),
-        "{without_agent}"
-    );
+    has(&without_agent, "agent: none (name one: ");
     let no_fallback = check("agent: claude\nfallback: {agent: builtin}\n", 0).stdout;
     let agents =
         "  agent: claude\n  another agent is missing: the built-in agent has no model to ask (set ";
     assert!(no_fallback.contains(agents), "{no_fallback}");
     let refused = check("agent: claude\nspeed: high\n", 2).stderr;
-    assert!(
-        refused.contains(".sprag/config.yaml:2:1: `speed` is not a key of the configuration"),
-        "{refused}"
+    has(
+        &refused,
+        ".sprag/config.yaml:2:1: `speed` is not a key of the configuration",
     );
 }
 
@@ -307,10 +291,7 @@ fn an_agent_is_named_once_for_a_machine_or_by_its_installation() {
     fs::write(&config, "agent: codex\nverify: make\n").unwrap();
     let refused = project.sprag(&["check"]).expect(2).stderr;
     assert!(refused.contains("may have only `agent`, "), "{refused}");
-    assert!(
-        refused.contains("move the rest to .sprag/config.yaml"),
-        "{refused}"
-    );
+    has(&refused, "move the rest to .sprag/config.yaml");
     fs::remove_file(&config).unwrap();
     fs::remove_file(project.repo().join(".sprag/config.yaml")).unwrap();
 

@@ -2,6 +2,7 @@
 //! and where, and goes on from there once there is room.
 
 use crate::support::disk::{in_namespace, mount, mount_file, read_only, resize, unmount};
+use crate::support::has;
 use crate::support::project::{Project, Run, plan};
 use std::fs;
 use std::path::PathBuf;
@@ -129,11 +130,7 @@ fn the_agent_fills_the_disk_of_the_run_directory() {
     assert_eq!(project.commits(), 1);
     // As long as it is full, it stays as it is.
     let again = project.sprag(&["run", "--resume"]).expect(4);
-    assert!(
-        again.stderr.contains("No space left on device"),
-        "{}",
-        again.stderr
-    );
+    has(&again.stderr, "No space left on device");
     fs::remove_file(&filler).unwrap();
     let right = project.agent("case $SPRAG_TASK_ID in fix) echo fixed > a.txt ;; *) echo more > b.txt ;; esac; echo Done.");
     assert_done(
@@ -259,11 +256,7 @@ fn a_run_directory_that_is_read_only_keeps_the_run_for_later() {
     let refused = project.sprag(&["run", "--resume"]).expect(4);
     let said = format!("{}", state.display());
     assert!(refused.stderr.contains(&said), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("Read-only file system"),
-        "{}",
-        refused.stderr
-    );
+    has(&refused.stderr, "Read-only file system");
     assert_whole(&project, &refused.stderr);
     read_only(&state, false);
     assert_done(&project, project.sprag(&["run", "--resume"]));

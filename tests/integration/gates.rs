@@ -52,16 +52,6 @@ fn a_check_that_cannot_start_blames_the_machine_and_commits_nothing() {
 }
 
 #[test]
-fn a_check_that_cannot_start_is_found_before_the_first_turn_where_the_start_is_checked_first() {
-    let project = started("no-such-program");
-    let run = project
-        .run(&project.agent(FIX), &["--baseline", "first"])
-        .expect(4);
-    assert_eq!(project.calls(), 0, "{}", run.stdout);
-    assert_eq!(run.summary["status"], "environment");
-}
-
-#[test]
 fn a_check_that_the_change_keeps_from_starting_is_a_failed_attempt() {
     for script in [
         "rm check.sh",

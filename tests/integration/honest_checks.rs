@@ -1,5 +1,6 @@
 //! Honest checks of honest work pass: those that ask git, and those that write outside of the work tree.
 
+use crate::support::has;
 use crate::support::project::{Project, Run, plan};
 use crate::support::tasks::{end, warnings};
 use std::fs;
@@ -58,10 +59,7 @@ fn what_a_check_generates_is_part_of_the_work_and_what_it_cannot_settle_is_named
     let (project, run) = verified_by(check, &files, FIX);
     let run = run.expect(1);
     let shown = format!("{}\n{}", run.stdout, run.summary);
-    assert!(
-        shown.contains("gen.txt:1: `git diff` shows a change of this file"),
-        "{shown}"
-    );
+    has(&shown, "gen.txt:1: `git diff` shows a change of this file");
     assert_eq!(project.commits(), 1);
 }
 
@@ -71,10 +69,7 @@ fn a_check_that_compares_with_the_last_commit_names_the_remedy() {
     let (_, ended) = verified_by(check, &[], FIX);
     let ended = ended.expect(1);
     let shown = format!("{}\n{}", ended.stdout, ended.summary);
-    assert!(
-        shown.contains("use `git diff --exit-code` without a revision"),
-        "{shown}"
-    );
+    has(&shown, "use `git diff --exit-code` without a revision");
 }
 
 /// A project whose check writes this path below the home directory, where the sandbox allows only some places.

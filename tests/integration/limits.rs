@@ -73,32 +73,6 @@ fn every_attempt_has_the_whole_limit() {
 }
 
 #[test]
-fn a_check_over_its_limit_is_ended_with_all_that_it_started() {
-    let project = project();
-    let agent = project.agent(FIX);
-    let run = project
-        .run(
-            &agent,
-            &[
-                "--verify",
-                HANG,
-                "--verify-timeout",
-                "1s",
-                "--max-retries",
-                "0",
-            ],
-        )
-        .expect(1);
-    let check = &run.task(0)["checks"][0];
-    assert_eq!(
-        (&check["timed_out"], &check["passed"]),
-        (&true.into(), &false.into())
-    );
-    assert_eq!(run.task(0)["reason"], "verification_failed");
-    assert_nothing_left(&project);
-}
-
-#[test]
 fn the_deadline_ends_turns_checks_hooks_and_setup() {
     for place in ["agent", "check", "hook", "setup"] {
         under_limit(|limit| the_deadline_ends(place, limit));

@@ -1,5 +1,6 @@
 //! A repository of several parts: which configuration counts, and where setup, agent and checks work.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 
 const CONFIG: &str =
@@ -41,10 +42,7 @@ fn the_nearest_configuration_decides_and_all_work_in_its_directory() {
         assert!(project.read("api/where.txt").ends_with("/api\n"));
         assert_eq!(place(&project, "place"), "ROOT/api");
         let prompt = project.prompt(1);
-        assert!(
-            prompt.contains("The work belongs in the directory `api`"),
-            "{prompt}"
-        );
+        has(&prompt, "The work belongs in the directory `api`");
     }
 }
 
@@ -112,10 +110,6 @@ fn the_configuration_of_a_part_is_protected() {
     let run = project.sprag(&args);
     let changed = run.task(0)["changed_files"].to_string();
     assert!(!changed.contains("config"), "{changed}");
-    assert!(
-        run.stdout.contains("web/.sprag/config.yaml"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "web/.sprag/config.yaml");
     assert_eq!(project.git(&["ls-files", "web/.sprag"]), "");
 }

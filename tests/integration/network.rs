@@ -1,5 +1,6 @@
 //! The way to the model through proxies and with certificates of one's own.
 
+use crate::support::has;
 use crate::support::model_api::{ModelApi, Step};
 use crate::support::project::{Project, Run, plan};
 use crate::support::proxy::{Proxy, Rules};
@@ -156,10 +157,7 @@ fn a_login_that_a_proxy_refuses_ends_the_run_and_says_what_to_do() {
         let run = run(&mut project, base).expect(4);
         assert_eq!(run.task(0)["reason"], "agent_unavailable");
         let told = message(&run);
-        assert!(
-            told.contains("requires a valid user and password"),
-            "{told}"
-        );
+        has(&told, "requires a valid user and password");
         assert!(told.contains("ALL_PROXY"), "{told}");
         assert_eq!(proxy.asked().len(), 1, "asking again is of no use");
         assert_nowhere(PASSWORD, &run);
@@ -231,11 +229,7 @@ fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
     let root = authority.write(&wrong.outside("ca.pem"));
     wrong.env("SSL_CERT_FILE", &root);
     let ended = run(&mut wrong, "https://wrong.example.invalid/v1").expect(4);
-    assert!(
-        message(&ended).contains("cannot be accepted"),
-        "{}",
-        message(&ended)
-    );
+    has(&message(&ended), "cannot be accepted");
     assert_eq!(proxy.asked().len(), 2, "asking again is of no use");
     assert_eq!(api.requests(), [], "nobody got the key");
 }

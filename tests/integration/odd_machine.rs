@@ -238,8 +238,7 @@ fn a_lock_of_the_branch_is_named_before_any_turn() {
     let project = fixable();
     let lock = project.repo().join(".git/refs/heads/main.lock");
     std::fs::write(&lock, "").unwrap();
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(FIX, &[]).expect(1);
     let warning = run.summary["warnings"][0].as_str().unwrap();
     assert!(warning.contains(&lock.display().to_string()), "{warning}");
     assert!(lock.exists());

@@ -1,5 +1,6 @@
 //! `sprag plan`: drafts that are checked, and nothing else that stays.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{kept, warnings};
 use serde_json::json;
@@ -29,15 +30,13 @@ fn a_fenced_plan_is_written_to_a_new_file_and_nothing_is_committed() {
     assert_eq!(project.commits(), 1);
     assert_eq!(project.calls(), 1);
     let prompt = project.prompt(1);
-    assert!(
-        prompt.contains("## What is asked for\n\nReports as CSV, with a header\n"),
-        "{prompt}"
+    has(
+        &prompt,
+        "## What is asked for\n\nReports as CSV, with a header\n",
     );
-    assert!(
-        run.stdout
-            .contains(&format!("{FIRST} is written: CSV export (2 tasks)")),
-        "{}",
-        run.stdout
+    has(
+        &run.stdout,
+        format!("{FIRST} is written: CSV export (2 tasks)"),
     );
     project.sprag(&["check", FIRST]).expect(0);
 
@@ -111,10 +110,8 @@ fn an_error_that_passes_is_waited_out_and_takes_no_draft() {
     let run = draft(&project, overloaded, &["CSV"]).expect(4);
     assert_eq!(project.calls(), 10);
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("529 Overloaded") && message.contains("5 waits"),
-        "{message}"
-    );
+    has(message, "529 Overloaded");
+    has(message, "5 waits");
 }
 
 #[test]
@@ -129,13 +126,10 @@ fn what_else_the_agent_changes_is_undone_and_told() {
     assert_eq!(project.status(), "?? .sprag/");
     assert_eq!(project.read("a.txt"), "text\n");
     let warned = warnings(&run).join("\n");
-    assert!(
-        warned.contains("the changes were undone: a.txt, b.txt, new/file"),
-        "{warned}"
-    );
-    assert!(
-        warned.contains("they were removed from the branch and kept under refs/sprag/"),
-        "{warned}"
+    has(&warned, "the changes were undone: a.txt, b.txt, new/file");
+    has(
+        &warned,
+        "they were removed from the branch and kept under refs/sprag/",
     );
 }
 
@@ -174,11 +168,9 @@ fn settings_that_a_draft_brings_along_are_warned_of() {
     let script = format!("printf 'setup: [ touch x ]\\n{PLAN}'");
     let run = draft(&project, &script, &["CSV"]).expect(0);
     let warned = warnings(&run).join("\n");
-    assert!(
-        warned.contains(&format!(
-            "the plan contains setup, which can start programs: read {FIRST}"
-        )),
-        "{warned}"
+    has(
+        &warned,
+        format!("the plan contains setup, which can start programs: read {FIRST}"),
     );
     assert!(!project.repo().join("x").exists());
 }
@@ -206,11 +198,7 @@ fn the_command_line_is_checked_before_anything_is_asked() {
     assert_eq!(project.read("mine.txt"), "mine\n");
     fs::remove_file(project.repo().join("mine.txt")).unwrap();
     let run = draft(&project, "exit 1", &["CSV", "--pull-request", "draft"]).expect(4);
-    assert!(
-        run.stderr.contains("--pull-request needs GitHub"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "--pull-request needs GitHub");
     assert_eq!(project.calls(), 0);
 }
 
@@ -219,23 +207,13 @@ fn a_run_that_drafts_is_not_resumed() {
     let project = project();
     let run = draft(&project, "echo nothing", &["CSV"]).expect(1);
     assert!(kept(&run, "prompts/01.md").contains("# Draft a plan"));
-    assert!(
-        run.stdout.contains(" · 3 attempts, 3 turns, "),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, " · 3 attempts, 3 turns, ");
     assert!(!run.stdout.contains("--resume"), "{}", run.stdout);
     let dir = run.dir.clone().unwrap();
     let resumed = project
         .sprag(&["run", "--resume", "--run-dir", dir.to_str().unwrap()])
         .expect(2);
-    assert!(
-        resumed
-            .stderr
-            .contains("drafts a plan and cannot be resumed"),
-        "{}",
-        resumed.stderr
-    );
+    has(&resumed.stderr, "drafts a plan and cannot be resumed");
     let resumed = project.sprag(&["run", "--resume"]).expect(2);
     assert!(
         !resumed.stderr.contains("drafts a plan"),

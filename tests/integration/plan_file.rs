@@ -1,5 +1,6 @@
 //! What an agent writes into the plan file alone is no change, and is put right.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 
 const PLAN: &str = "title: Example
@@ -87,11 +88,7 @@ fn words_for_the_plan_that_come_with_work_stay() {
         "echo '# a note' >> plan.yaml; echo fixed > a.txt; echo Done.",
     );
     assert_eq!(run.code, 0, "{}", run.stdout);
-    assert!(
-        project
-            .git(&["show", "HEAD:plan.yaml"])
-            .contains("# a note")
-    );
+    has(&project.git(&["show", "HEAD:plan.yaml"]), "# a note");
 }
 
 /// A plan may come from anybody.
@@ -144,10 +141,7 @@ fn a_plan_of_rmplan_says_when_and_which_files_were_changed() {
     let check = ["--verify", "grep -qx fixed a.txt"];
     project.sprag(&[&args[..], &check].concat()).expect(0);
     let committed = project.git(&["show", "HEAD:plan.yml"]);
-    assert!(
-        committed.contains("changedFiles: [\"a.txt\", \"b.txt\"]"),
-        "{committed}"
-    );
+    has(&committed, "changedFiles: [\"a.txt\", \"b.txt\"]");
     assert!(!committed.contains("2024-01-01"), "{committed}");
     assert!(committed.contains("done: true"), "{committed}");
     assert_eq!((project.commits(), project.status()), (2, String::new()));

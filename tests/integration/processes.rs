@@ -121,8 +121,7 @@ fn daemons_of_a_check_are_ended_with_it_and_told() {
     let project = project();
     let daemons = daemons(&project, "daemons");
     let check = format!("{daemons}; {CHECK}");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &["--verify", &check]).expect(0);
+    let run = project.by(FIX, &["--verify", &check]).expect(0);
     assert_ended(&project, "daemons");
     let told = warnings(&run.summary);
     assert!(
@@ -136,8 +135,7 @@ fn daemons_of_a_hook_are_ended_with_it() {
     let project = project();
     let daemons = daemons(&project, "daemons");
     project.hook("pre-commit", &daemons);
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     assert_ended(&project, "daemons");
 }
 
@@ -265,9 +263,11 @@ fn a_second_signal_leaves_nothing_running_either() {
 #[test]
 fn a_stopped_agent_is_ended_by_its_limit() {
     let project = project();
-    let agent = project.agent("kill -STOP $$; sleep 1000");
     let run = project
-        .run(&agent, &["--turn-timeout", "1s", "--max-retries", "0"])
+        .by(
+            "kill -STOP $$; sleep 1000",
+            &["--turn-timeout", "1s", "--max-retries", "0"],
+        )
         .expect(1);
     assert_eq!(run.task(0)["reason"], "turn_timeout");
     assert_nothing_left(&project);

@@ -9,6 +9,7 @@ mod several_tasks;
 mod tools;
 mod uncommitted;
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use crate::support::time_limit::under_limit;
 use serde_json::{Value, json};
@@ -125,10 +126,7 @@ fn each_failing_test_is_told_as_new_or_as_red_before() {
     ]);
     assert_eq!(blamed(&run), expected);
     let prompt = project.prompt(2);
-    assert!(
-        prompt.contains("Which failures were there before"),
-        "{prompt}"
-    );
+    has(&prompt, "Which failures were there before");
     for (line, told) in [
         ("a: was red before", "already failing before: a"),
         ("b: new", "failing: b: new"),
@@ -137,11 +135,7 @@ fn each_failing_test_is_told_as_new_or_as_red_before() {
         assert!(prompt.contains(line), "{line}\n{prompt}");
         assert!(run.stdout.contains(told), "{}", run.stdout);
     }
-    assert!(
-        run.stdout.contains("failed before the task: a, c"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "failed before the task: a, c");
     let dir = run.dir.as_ref().unwrap();
     for file in ["report.md", "report.html"] {
         let report = std::fs::read_to_string(dir.join(file)).unwrap();
@@ -197,11 +191,9 @@ fn a_baseline_that_cannot_be_known_is_told_as_unknown() {
     let run = run(&project, "echo x > work.txt; echo Done.", &[]).expect(1);
     proved(&run, &[("baseline", "unknown")]);
     assert_eq!(blamed(&run), pairs(&[("", "unknown")]));
-    assert!(
-        run.stdout
-            .contains("what failed before the task is not known: test timed out"),
-        "{}",
-        run.stdout
+    has(
+        &run.stdout,
+        "what failed before the task is not known: test timed out",
     );
 }
 
@@ -235,10 +227,8 @@ fn what_was_red_before_is_tolerated_and_named_where_the_policy_says_so() {
     assert_eq!(run.task(0)["changed_files"], json!(["work.txt"]));
     let report = std::fs::read_to_string(run.dir.as_ref().unwrap().join("report.md")).unwrap();
     let head = report.lines().take(3).collect::<String>();
-    assert!(
-        head.contains("unverified") && head.contains("its only failures existed before"),
-        "{head}"
-    );
+    has(&head, "unverified");
+    has(&head, "its only failures existed before");
     assert_eq!(project.commits(), 3);
 }
 
@@ -339,19 +329,12 @@ fn a_failure_that_does_not_come_back_is_told_as_flaky() {
     proved(&run, &[("baseline", "passed"), ("flake", "passed")]);
     assert_eq!(run.task(0)["reason"], "verified");
     assert_eq!(blamed(&run), pairs(&[("sometimes", "flaky")]));
-    assert!(
-        run.stdout.contains("failing: sometimes: flaky"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "failing: sometimes: flaky");
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(message.ends_with("; flaky: sometimes"), "{message}");
     let report = run.dir.as_ref().unwrap().join("report.md");
     let report = std::fs::read_to_string(report).unwrap();
-    assert!(
-        report.contains(&format!("**`fix`: {message}**")),
-        "{report}"
-    );
+    has(&report, format!("**`fix`: {message}**"));
 }
 
 #[test]
@@ -438,10 +421,7 @@ fn the_policy_may_block_or_only_warn_of_weaker_tests() {
     let warned = run(&project, WEAKENED, &[]).expect(0);
     proved(&warned, &[]);
     let warnings = warned.summary["warnings"].to_string();
-    assert!(
-        warnings.contains("changes existing tests: tests/a.sh"),
-        "{warnings}"
-    );
+    has(&warnings, "changes existing tests: tests/a.sh");
     let project = tested("test_changes: ok\n");
     let silent = run(&project, WEAKENED, &[]).expect(0);
     assert_eq!(silent.summary["warnings"], json!([]));
@@ -460,9 +440,9 @@ fn old_tests_that_cannot_be_judged_verify_nothing() {
     let run = run.expect(0);
     assert_eq!(run.summary["status"], "unverified");
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("with the original files is not known: test timed out"),
-        "{message}"
+    has(
+        message,
+        "with the original files is not known: test timed out",
     );
 }
 
@@ -471,10 +451,8 @@ fn is_unverified(project: &Project, run: &Run, file: &str) {
     assert_eq!(run.task(0)["status"], "done");
     assert_eq!(run.summary["status"], "unverified");
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("not verified") && message.contains(file),
-        "{message}"
-    );
+    has(message, "not verified");
+    has(message, file);
     // What Python makes of a module is left by the checks.
     let left = project.status().replace("?? __pycache__/", "");
     assert_eq!((project.commits(), left.as_str()), (3, ""));
@@ -506,10 +484,8 @@ fn new_tests_have_to_fail_without_the_work_where_that_is_required() {
     let warned = empty("warn").expect(0);
     assert_eq!(warned.task(0)["reason"], "verified");
     let warnings = warned.summary["warnings"].to_string();
-    assert!(
-        warnings.contains("they prove nothing") && warnings.contains("tests/b.sh"),
-        "{warnings}"
-    );
+    has(&warnings, "they prove nothing");
+    has(&warnings, "tests/b.sh");
     proved(&empty("off").expect(0), &[]);
 }
 
@@ -523,11 +499,9 @@ fn an_agent_whose_tests_prove_nothing_is_told_so() {
     let run = run(&project, &script, &[]).expect(0);
     let why = "the new tests prove nothing: they pass without the change (tests/b.sh)";
     let prompt = project.prompt(2);
-    assert!(
-        prompt.contains(&format!(
-            "The checks pass, but your work is not accepted: {why}."
-        )),
-        "{prompt}"
+    has(
+        &prompt,
+        format!("The checks pass, but your work is not accepted: {why}."),
     );
     assert!(prompt.contains("-> failed_tests"), "{prompt}");
     assert!(!prompt.contains("Tests are failing"), "{prompt}");

@@ -1,5 +1,6 @@
 //! Questions to the agent, and questions of the agent.
 
+use crate::support::has;
 use crate::support::tasks::{assert_nothing_recorded, end, fixable, kept, warnings};
 
 #[test]
@@ -27,11 +28,7 @@ fn an_answer_changes_nothing_and_runs_no_check() {
         "It is read in **one** place.\n\nSee @ada #1."
     );
     assert_eq!(run.summary["status"], "answered");
-    assert!(
-        run.stdout.contains("      It is read in **one** place."),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "      It is read in **one** place.");
     let undone =
         "changed files that it may not change in this phase; the changes were undone: a.txt";
     assert!(
@@ -41,10 +38,7 @@ fn an_answer_changes_nothing_and_runs_no_check() {
     );
     let report = kept(&run, "report.md");
     assert!(report.contains("### Answer of `t1`"), "{report}");
-    assert!(
-        report.contains(r"> It is read in \*\*one\*\* place."),
-        "{report}"
-    );
+    has(&report, r"> It is read in \*\*one\*\* place.");
     assert!(!report.contains("@ada"), "{report}");
     assert!(!project.prompt(1).contains("SUGGESTED_COMMIT_MESSAGE"));
     assert_nothing_recorded(&project, &head);
@@ -153,11 +147,7 @@ fn an_answered_question_lets_the_run_go_on() {
     );
     let again = project.sprag(&["run", "--resume", id, "--answer", "GPL"]);
     assert_eq!(again.code, 2);
-    assert!(
-        again.stderr.contains("has no open question"),
-        "{}",
-        again.stderr
-    );
+    has(&again.stderr, "has no open question");
 }
 
 #[test]

@@ -156,7 +156,7 @@ fn a_run_is_taken_up_by_its_short_id() {
     project.git(&["checkout", "--quiet", "."]);
     let right = project.agent("echo fixed > a.txt; echo Done.");
     let run = resume(&project, &right, &[id]);
-    has(&run.stdout, &format!("is resumed in {}", first.display()));
+    has(&run.stdout, format!("is resumed in {}", first.display()));
     let report = project.sprag(&["report", "--format", "json"]).expect(0);
     assert!(report.stdout.contains("\"run_id\""), "{}", report.stdout);
 }

@@ -1,5 +1,6 @@
 //! A run of the reviewer alone: what a branch has and its base has not is reviewed, and nothing is written.
 
+use crate::support::has;
 use crate::support::proc::{signal, wait_until};
 use crate::support::project::{Project, Run};
 use serde_json::{Value, json};
@@ -100,10 +101,7 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
     assert_eq!((project.head(), project.status()), (head, String::new()));
     assert_eq!(project.read("a.txt"), "old\nnew\n");
     let warnings = run.summary["warnings"].to_string();
-    assert!(
-        warnings.contains("the reviewer of task review"),
-        "{warnings}"
-    );
+    has(&warnings, "the reviewer of task review");
     assert_eq!(
         run.task(0)["findings"],
         json!([
@@ -114,12 +112,7 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
         ])
     );
     assert!(run.task(0)["patch"].is_null(), "nothing is left to be kept");
-    assert!(
-        run.stdout
-            .contains("2 review findings unresolved after 1 review"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "2 review findings unresolved after 1 review");
     // A run that is resumed reviews the same change again, and none once a fix is committed.
     assert!(
         run.stdout.contains("start the same command again") && !run.stdout.contains("--resume"),
@@ -179,14 +172,9 @@ fn a_review_takes_no_plan_and_no_plan_asks_for_one() {
     let both = review(&project, "true", &["--plan", "plan.yaml"]);
     assert_eq!(both.code, 2);
     assert!(both.stderr.contains("review_only"), "{}", both.stderr);
-    let agent = project.agent("true");
-    let planned = project.run(&agent, &[]);
+    let planned = project.by("true", &[]);
     assert_eq!(planned.code, 2);
-    assert!(
-        planned.stderr.contains("review_only is set in the plan"),
-        "{}",
-        planned.stderr
-    );
+    has(&planned.stderr, "review_only is set in the plan");
     assert_eq!(project.calls(), 0);
 }
 
@@ -240,10 +228,6 @@ fn a_dry_run_shows_what_a_reviewer_is_told() {
     let project = on_a_branch();
     let run = review(&project, "true", &["--dry-run"]).expect(0);
     assert!(run.stdout.contains("Your part: review"), "{}", run.stdout);
-    assert!(
-        run.stdout.contains("this is only reviewed"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "this is only reviewed");
     assert_eq!(project.calls(), 0);
 }

@@ -1,5 +1,6 @@
 //! Reviewer, tester and fixer: the phases of a task beside the one that does it.
 
+use crate::support::has;
 use crate::support::project::{Project, Run, plan};
 use serde_json::{Value, json};
 
@@ -73,11 +74,7 @@ esac";
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
     assert!(!prompt.contains("SUGGESTED_COMMIT_MESSAGE"), "{prompt}");
-    assert!(
-        run.stdout.contains("review 1 of at most 6: ACCEPTABLE"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "review 1 of at most 6: ACCEPTABLE");
     assert!(run.event_names().contains(&"review.ended"));
 }
 
@@ -134,15 +131,11 @@ esac";
         "{fix}"
     );
     let retry = project.prompt(5);
-    assert!(
-        retry.contains("This is retry attempt 1 of 1.") && retry.contains("not good enough"),
-        "{retry}"
-    );
+    has(&retry, "This is retry attempt 1 of 1.");
+    has(&retry, "not good enough");
     let again = project.prompt(6);
-    assert!(
-        again.contains("review 2 of at most 6") && again.contains("not good enough"),
-        "{again}"
-    );
+    has(&again, "review 2 of at most 6");
+    has(&again, "not good enough");
     assert_eq!(project.git(&["log", "-1", "--format=%s"]).trim(), "Better");
     assert_eq!(project.commits(), 3);
 }
@@ -182,12 +175,7 @@ esac";
         (&json!("the same"), &json!(1))
     );
     assert_eq!(task["reviews"].as_array().unwrap().len(), 6);
-    assert!(
-        run.stdout
-            .contains("2 review findings unresolved after 6 reviews"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "2 review findings unresolved after 6 reviews");
     assert!(task["patch"].is_string());
 }
 
@@ -271,11 +259,7 @@ esac";
     ];
     assert_eq!(project.notes("order"), order);
     assert_eq!(run.task(0)["nudges"], 1);
-    assert!(
-        project.prompt(5).contains("The finding is wrong"),
-        "{}",
-        project.prompt(5)
-    );
+    has(&project.prompt(5), "The finding is wrong");
     assert_eq!(run.task(0)["findings"][0]["resolved"], true);
 }
 
@@ -289,15 +273,7 @@ fn a_tester_works_before_the_checks_and_its_red_tests_go_to_the_implementer() {
     );
     project.write("plan.yaml", &text);
     project.commit_all("plan");
-    let agent = project.agent(&format!(
-        "{NOTE}case $SPRAG_ROLE-$SPRAG_PURPOSE in
-  implementer-implement) echo half > a.txt; echo done ;;
-  tester-test) mkdir -p tests; echo 'grep -q whole a.txt' > tests/t.sh; echo 'SUGGESTED_COMMIT_MESSAGE: Tests' ;;
-  implementer-retry) echo whole > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Whole' ;;
-  reviewer-*) echo 'VERDICT: ACCEPTABLE' ;;
-esac"
-    ));
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by(&format!("{NOTE}case $SPRAG_ROLE-$SPRAG_PURPOSE in implementer-implement) echo half > a.txt; echo done ;; tester-test) mkdir -p tests; echo 'grep -q whole a.txt' > tests/t.sh; echo 'SUGGESTED_COMMIT_MESSAGE: Tests' ;; implementer-retry) echo whole > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Whole' ;; reviewer-*) echo 'VERDICT: ACCEPTABLE' ;; esac"), &[]).expect(0);
     let order = [
         "implementer:implement:1",
         "tester:test:1",
@@ -312,10 +288,9 @@ esac"
         (&json!(2), &json!(1))
     );
     assert_eq!(project.git(&["log", "-1", "--format=%s"]).trim(), "Whole");
-    assert!(
-        project
-            .git(&["ls-tree", "-r", "--name-only", "HEAD"])
-            .contains("tests/t.sh")
+    has(
+        &project.git(&["ls-tree", "-r", "--name-only", "HEAD"]),
+        "tests/t.sh",
     );
 }
 
@@ -343,11 +318,8 @@ fn each_role_has_its_own_agent() {
     assert_eq!(run.task(0)["reviews"][0]["verdict"], "acceptable");
     let unknown = reviewed(&project, "true", &["--roles", "{reviwer: {}}"]);
     assert_eq!(unknown.code, 2);
-    assert!(
-        unknown.stderr.contains("did you mean") && unknown.stderr.contains("reviewer"),
-        "{}",
-        unknown.stderr
-    );
+    has(&unknown.stderr, "did you mean");
+    has(&unknown.stderr, "reviewer");
 }
 
 #[test]
@@ -422,11 +394,7 @@ esac";
         "reviewer:review:1",
     ];
     assert_eq!(project.notes("order"), order);
-    assert!(
-        project.prompt(3).contains("semicolon, please"),
-        "{}",
-        project.prompt(3)
-    );
+    has(&project.prompt(3), "semicolon, please");
     assert_eq!(project.commits(), 3);
 }
 

@@ -445,7 +445,7 @@ fn the_level_is_told_everywhere_and_off_is_a_level_too() {
     let started = &auto.events[0];
     assert_eq!(started["sandbox"]["level"], json!(level));
     let report = fs::read_to_string(auto.dir.as_ref().unwrap().join("report.md")).unwrap();
-    has(&report, &format!("sandbox: level {level} of 3"));
+    has(&report, format!("sandbox: level {level} of 3"));
 }
 
 fn user_run(project: &Project, more: &[&str]) -> Run {
@@ -467,7 +467,7 @@ fn a_level_that_is_required_and_not_there_is_exit_4_before_any_turn() {
     for required in ["require", "require:2", "require:3"] {
         let refused = run(required).expect(4);
         let told = &refused.stderr;
-        has(&told, &format!("`sandbox: {required}` requires"));
+        has(told, format!("`sandbox: {required}` requires"));
         assert!(told.contains("this machine allows only level 1"), "{told}");
         assert_eq!(
             (project.commits(), project.read(".git/HEAD")),

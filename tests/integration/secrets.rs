@@ -1,5 +1,6 @@
 //! The secrets of the job in what an agent leaves behind: nothing of it is committed.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use crate::support::tasks::{end, fixable, fixable_by, warnings};
 use base64::Engine as _;
@@ -119,10 +120,7 @@ fn a_secret_in_what_progress_leaves_out_blocks_the_task() {
     )
     .expect(3);
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("MODEL_API_KEY is in conf/key"),
-        "{message}"
-    );
+    has(message, "MODEL_API_KEY is in conf/key");
     assert_eq!(project.commits(), 3);
 }
 
@@ -137,10 +135,7 @@ fn a_secret_that_a_filter_makes_is_found_in_what_is_staged() {
     let run = run(&mut project, &script, &[]).expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
     let message = run.task(0)["message"].as_str().unwrap();
-    assert!(
-        message.contains("MODEL_API_KEY is in key.turned"),
-        "{message}"
-    );
+    has(message, "MODEL_API_KEY is in key.turned");
     assert_eq!((project.calls(), project.commits()), (1, 3));
 }
 

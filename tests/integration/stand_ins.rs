@@ -1,5 +1,6 @@
 //! Agents that work in place of a task's own: after a failed verification, and where it is unavailable.
 
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{end, ends, warnings};
 
@@ -68,10 +69,7 @@ fn an_unavailable_agent_is_replaced_for_the_rest_of_the_run() {
     assert_eq!(project.notes("order"), ["own", "other", "other"]);
     assert_eq!(ends(&run), [("done", "verified"), ("done", "verified")]);
     let told = warnings(&run).join("\n");
-    assert!(
-        told.contains("task one: the agent command is unavailable"),
-        "{told}"
-    );
+    has(&told, "task one: the agent command is unavailable");
     assert!(told.contains("`fallback` takes over: command"), "{told}");
     assert_eq!(
         run.summary["totals"]["attempts"], 2,
@@ -108,10 +106,7 @@ fn an_agent_that_is_not_installed_is_replaced_before_the_first_turn() {
     project.commit_all("fallback");
     let run = project.sprag(&["run", "--plan", "plan.yaml"]).expect(0);
     let told = warnings(&run).join("\n");
-    assert!(
-        told.contains("`fallback` works instead of codex: command"),
-        "{told}"
-    );
+    has(&told, "`fallback` works instead of codex: command");
     assert_eq!(project.notes("order"), ["other"]);
 }
 

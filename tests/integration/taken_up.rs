@@ -1,5 +1,6 @@
 //! What a run that is taken up again knows, and what it refuses.
 
+use crate::support::has;
 use crate::support::project::{KILL_SPRAG, Project, Run};
 use crate::support::tasks::{FIX, fixable, several, warnings};
 use std::fs;
@@ -163,18 +164,8 @@ fn what_cannot_be_taken_up_is_refused_and_left_as_it_is() {
     let git = dir.join("git");
     fs::rename(&git, dir.join("away")).unwrap();
     let run = resume(&project, &[]).expect(2);
-    assert!(
-        run.stderr
-            .contains("the run cannot be resumed: cannot read"),
-        "{}",
-        run.stderr
-    );
-    assert!(
-        run.stderr
-            .contains("start a new run; the commits of this one stay"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "the run cannot be resumed: cannot read");
+    has(&run.stderr, "start a new run; the commits of this one stay");
     fs::rename(dir.join("away"), git).unwrap();
     assert_eq!(project.calls(), 1);
     resume(&project, &[]).expect(0);
@@ -185,12 +176,9 @@ fn a_run_directory_is_one_and_of_this_repository() {
     let (project, dir) = killed();
     let dir = dir.to_str().unwrap();
     let twice = resume(&project, &["--run-dir", dir, "--run-dir", dir]).expect(2);
-    assert!(
-        twice
-            .stderr
-            .contains("'--run-dir <DIR>' cannot be used multiple times"),
-        "{}",
-        twice.stderr
+    has(
+        &twice.stderr,
+        "'--run-dir <DIR>' cannot be used multiple times",
     );
     let other = fixable();
     let foreign = resume(&other, &["--run-dir", dir]).expect(2);
@@ -200,30 +188,16 @@ fn a_run_directory_is_one_and_of_this_repository() {
         other.repo().display()
     );
     assert!(foreign.stderr.contains(&said), "{}", foreign.stderr);
-    let agent = project.agent(FIX);
     let used = project
-        .run(&agent, &["--run-dir", dir, "--allow-dirty"])
+        .by(FIX, &["--run-dir", dir, "--allow-dirty"])
         .expect(2);
-    assert!(
-        used.stderr.contains("exists and is not an empty directory"),
-        "{}",
-        used.stderr
-    );
+    has(&used.stderr, "exists and is not an empty directory");
     let none = resume(&project, &["--run-dir", "/no/such/run"]).expect(2);
-    assert!(
-        none.stderr
-            .contains("there is no run directory /no/such/run"),
-        "{}",
-        none.stderr
-    );
+    has(&none.stderr, "there is no run directory /no/such/run");
     let empty = project.outside("empty");
     fs::create_dir(&empty).unwrap();
     let empty = resume(&project, &["--run-dir", empty.to_str().unwrap()]).expect(2);
-    assert!(
-        empty.stderr.contains("is not the directory of a run"),
-        "{}",
-        empty.stderr
-    );
+    has(&empty.stderr, "is not the directory of a run");
 }
 
 /// Cut here and there in the last line, as a kill, a full disk or a loss of power leaves them. (The
@@ -300,11 +274,7 @@ fn a_failed_run_does_not_become_a_review_and_a_task_that_begins_anew_may_have_ot
     ));
     project.run(&agent, &[]).expect(3);
     let run = resume(&project, &["--review-only"]).expect(2);
-    assert!(
-        run.stderr.contains("resume it without `review_only`"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "resume it without `review_only`");
     let run = resume(&project, &["--review"]).expect(0);
     assert_eq!(run.task(0)["turns"][1]["role"], "reviewer");
     assert_eq!(run.task(0)["reason"], "verified");

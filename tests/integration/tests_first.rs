@@ -1,5 +1,6 @@
 //! `--tdd`: tests that fail, then the work that makes them pass, then one turn to improve it.
 
+use crate::support::has;
 use crate::support::project::{Project, Run};
 use serde_json::{Value, json};
 
@@ -78,21 +79,9 @@ esac"
         (&task["reason"], &task["attempts"], &task["retries"]),
         (&json!("verified"), &json!(3), &json!(0))
     );
-    assert!(
-        project.prompt(1).contains("Only tests may change"),
-        "{}",
-        project.prompt(1)
-    );
-    assert!(
-        project.prompt(2).contains("tests/new.sh"),
-        "{}",
-        project.prompt(2)
-    );
-    assert!(
-        project.prompt(3).contains("Improve the code"),
-        "{}",
-        project.prompt(3)
-    );
+    has(&project.prompt(1), "Only tests may change");
+    has(&project.prompt(2), "tests/new.sh");
+    has(&project.prompt(3), "Improve the code");
 }
 
 #[test]
@@ -109,10 +98,8 @@ fn tests_that_pass_at_once_are_nudged_and_never_valid() {
     assert_eq!(task["nudges"], 2);
     assert_eq!(project.commits(), 2);
     let prompt = project.prompt(2);
-    assert!(
-        prompt.contains("proves nothing") && prompt.contains("Write the failing tests now"),
-        "{prompt}"
-    );
+    has(&prompt, "proves nothing");
+    has(&prompt, "Write the failing tests now");
 }
 
 #[test]
@@ -143,11 +130,7 @@ fn a_failure_that_was_there_before_is_no_failing_test() {
     .expect(1);
     assert_eq!(run.task(0)["reason"], "tdd_violation");
     assert_eq!(run.task(0)["proofs"][0]["proof"], "baseline");
-    assert!(
-        run.stdout.contains("failed before the new tests"),
-        "{}",
-        run.stdout
-    );
+    has(&run.stdout, "failed before the new tests");
 }
 
 #[test]
@@ -360,10 +343,7 @@ esac"
     let dir = project.run_dirs().remove(0);
     let report = std::fs::read_to_string(dir.join("report.md")).unwrap();
     assert!(report.contains("- Attempt 2 of green: "), "{report}");
-    assert!(
-        report.contains("- Attempt 1 of fix in round 6: "),
-        "{report}"
-    );
+    has(&report, "- Attempt 1 of fix in round 6: ");
     assert!(
         !report.contains("Failing tests") && !report.contains("**Check"),
         "{report}"
@@ -381,11 +361,7 @@ fn without_a_check_there_is_nothing_that_could_fail() {
     let project = Project::new(&[("plan.yaml", "title: E\ntasks:\n  - id: t\n    title: T\n")]);
     let run = tests_first(&project, "true", &[]);
     assert_eq!(run.code, 2);
-    assert!(
-        run.stderr.contains("no check is configured"),
-        "{}",
-        run.stderr
-    );
+    has(&run.stderr, "no check is configured");
     assert_eq!(project.calls(), 0);
 }
 

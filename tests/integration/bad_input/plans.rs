@@ -3,53 +3,46 @@
 use super::*;
 
 #[test]
-fn a_missing_plan() {
-    refused(
-        &project(),
-        &["run", "--plan", "no.yaml", "--agent-command", "x"],
-        2,
-        "error: there is no plan $ROOT/repo/no.yaml\n  check the path; it is relative to the current directory\n",
-    );
-}
-
-#[test]
-fn a_directory_as_plan() {
-    refused(
-        &project(),
-        &["run", "--plan", ".", "--agent-command", "x"],
-        2,
-        "error: the plan $ROOT/repo is a directory, not a file\n  name a file in it\n",
-    );
-}
-
-#[test]
-fn an_empty_plan() {
-    for empty in ["", "\n\n", "# nothing yet\n", "---\n"] {
-        refused_plan(
-            empty.as_bytes(),
-            "error: plan.yaml:1:1: the plan is empty: it needs `tasks`\n",
-        );
+fn plans_that_cannot_be_read() {
+    for (text, stderr) in [
+        (&b""[..], "1:1: the plan is empty: it needs `tasks`"),
+        (b"\n\n", "1:1: the plan is empty: it needs `tasks`"),
+        (
+            b"# nothing yet\n",
+            "1:1: the plan is empty: it needs `tasks`",
+        ),
+        (b"---\n", "1:1: the plan is empty: it needs `tasks`"),
+        (
+            b"title: Example\n",
+            "1:1: the plan has no `tasks`: add a list of at least one task",
+        ),
+        (
+            b"tasks: []\n",
+            "1:1: `tasks` is empty: a plan needs at least one task",
+        ),
+        (
+            b"\x7fELF\x02\x01\x00\x00",
+            "1:7: a zero byte: this is not a text file; save it as UTF-8 text",
+        ),
+        (
+            b"title: caf\xe9\n",
+            "1:11: not UTF-8: save the file as UTF-8 text",
+        ),
+        (
+            b"title: Example\ntasks:\n\t- id: fix\n",
+            "3:1: a tab cannot indent YAML: use spaces",
+        ),
+        (
+            b"title: Example\n<<<<<<< HEAD\ngoal: one\n=======\ngoal: two\n>>>>>>> topic\n",
+            "2:1: unresolved merge conflict: resolve it",
+        ),
+        (
+            b"tasks:\n  - id: a\n    title: A\n  - id: a\n    title: B\n",
+            "4:9: the task id `a` is given twice, first on line 2; give one of them another id",
+        ),
+    ] {
+        refused_plan(text, &format!("error: plan.yaml:{stderr}\n"));
     }
-    refused_plan(
-        b"title: Example\n",
-        "error: plan.yaml:1:1: the plan has no `tasks`: add a list of at least one task\n",
-    );
-    refused_plan(
-        b"tasks: []\n",
-        "error: plan.yaml:1:1: `tasks` is empty: a plan needs at least one task\n",
-    );
-}
-
-#[test]
-fn a_binary_plan() {
-    refused_plan(
-        b"\x7fELF\x02\x01\x00\x00",
-        "error: plan.yaml:1:7: a zero byte: this is not a text file; save it as UTF-8 text\n",
-    );
-    refused_plan(
-        b"title: caf\xe9\n",
-        "error: plan.yaml:1:11: not UTF-8: save the file as UTF-8 text\n",
-    );
 }
 
 #[test]
@@ -70,25 +63,6 @@ fn a_huge_plan() {
             ),
         );
     }
-}
-
-#[test]
-fn a_plan_indented_with_tabs() {
-    refused_plan(
-        b"title: Example\ntasks:\n\t- id: fix\n",
-        "error: plan.yaml:3:1: a tab cannot indent YAML: use spaces\n",
-    );
-}
-
-#[test]
-fn an_unknown_task() {
-    let project = project();
-    refused(
-        &project,
-        &[&RUN[..], &["--task", "fx"]].concat(),
-        2,
-        "error: --task fx: the plan has no such task (did you mean `fix`?)\n  its tasks are fix\n",
-    );
 }
 
 #[test]
@@ -113,14 +87,6 @@ fn wrong_dependencies() {
     refused_plan(
         plan("something-else", "").as_bytes(),
         "error: plan.yaml:4:18: depends_on names the task `something-else`, which does not exist; add that task or remove the dependency\n",
-    );
-}
-
-#[test]
-fn a_task_id_given_twice() {
-    refused_plan(
-        b"tasks:\n  - id: a\n    title: A\n  - id: a\n    title: B\n",
-        "error: plan.yaml:4:9: the task id `a` is given twice, first on line 2; give one of them another id\n",
     );
 }
 

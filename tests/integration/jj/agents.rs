@@ -2,6 +2,7 @@
 
 use super::scenarios::{Kind, jj_of, place_of};
 use super::{AGENT, Both, PLAN, jj_directory};
+use crate::support::has;
 use crate::support::project::{Project, Run, plan};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -157,10 +158,8 @@ fn an_import_that_stops_anywhere_leaves_jj_as_it_was_and_is_done_by_the_next_run
             (1, String::new()),
             "{failing}"
         );
-        assert!(
-            both.known("::@-", "description.first_line()")
-                .contains(&"Add two".to_owned())
-        );
+        let known = both.known("::@-", "description.first_line()");
+        assert!(known.contains(&"Add two".to_owned()), "{known:?}");
         assert_eq!(both.known("conflicts()", "commit_id"), [""; 0], "{failing}");
     }
 }
@@ -202,10 +201,7 @@ fn conflicts_of_jj_are_not_committed() {
         let run = both.run(script, &[]).expect(1);
         assert_eq!(run.task(0)["reason"], "commit_rejected", "{kind:?}");
         let message = run.task(0)["message"].as_str().unwrap();
-        assert!(
-            message.contains("unresolved conflicts in a.txt"),
-            "{message}"
-        );
+        has(message, "unresolved conflicts in a.txt");
     }
 }
 

@@ -376,8 +376,7 @@ fn without_the_program_a_colocated_repository_is_refused_before_any_turn() {
     fs::write(store.join("git_target"), "../../../.git").unwrap();
     fs::write(project.repo().join(".jj/.gitignore"), "/*\n").unwrap();
     without_jj(&mut project);
-    let agent = project.agent("true");
-    let refused = project.run(&agent, &[]);
+    let refused = project.by("true", &[]);
     assert_eq!(refused.code, 4, "{}", refused.stderr);
     assert!(
         refused.stderr.contains("jj was not found on PATH"),

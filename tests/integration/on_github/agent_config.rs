@@ -100,8 +100,7 @@ fn a_base_that_cannot_be_had_ends_the_run_before_an_agent_works() {
     let mut runner = with_changed_config();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
     git(&runner.bare(), &["update-ref", "-d", "refs/heads/main"]);
-    let agent = runner.project.agent(FIX);
-    let step = runner.step(&["--agent-command", &agent]).expect(4);
+    let step = runner.by(FIX, &[]).expect(4);
     assert_eq!(step.output("status"), "environment");
     assert_eq!(runner.project.calls(), 0);
 }

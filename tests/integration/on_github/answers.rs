@@ -8,10 +8,7 @@ use std::process::Stdio;
 
 fn answered(runner: &mut Runner, number: u64, body: &str) -> (u64, String) {
     let id = runner.say(number, "grace", body);
-    let agent = runner.project.agent(FIX);
-    let step = runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
-        .expect(0);
+    let step = runner.by(FIX, &["--verify", IS_FIXED]).expect(0);
     assert_eq!(step.output("status"), "no_work");
     (id, runner.comment(number).unwrap())
 }
@@ -34,10 +31,7 @@ fn status_leaves_the_report_where_it_is() {
     assert!(!none.contains("Say fixed"), "{none}");
     runner.assert_untouched();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent(FIX);
-    runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
-        .expect(0);
+    runner.by(FIX, &["--verify", IS_FIXED]).expect(0);
     let report = runner.comment(1).unwrap();
     let text = |comment: &str| comment.split_once('\n').unwrap().1.trim().to_owned();
     let (id, after) = answered(&mut runner, 1, "/sprag status");

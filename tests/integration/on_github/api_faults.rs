@@ -84,16 +84,12 @@ fn a_token_without_checks_has_annotations_in_the_log_and_the_step_summary() {
     let token = Token::job().may(Area::Checks, Access::Read);
     runner.github.token(TOKEN, token);
     let check = "grep -q fixed a.txt || { echo 'a.txt:1:1: error: it says broken'; exit 1; }";
-    let agent = runner.project.agent("printf wrong-$N > a.txt");
-    let args = [
-        "--agent-command",
-        &agent,
-        "--verify",
-        check,
-        "--max-retries",
-        "1",
-    ];
-    let step = runner.step(&args).expect(1);
+    let step = runner
+        .by(
+            "printf wrong-$N > a.txt",
+            &["--verify", check, "--max-retries", "1"],
+        )
+        .expect(1);
     assert_eq!(step.output("status"), "failed");
     assert_eq!(step.output("report-status"), "degraded");
     assert!(step.summary.contains("it says broken"), "{}", step.summary);

@@ -12,9 +12,11 @@ fn drafted(runner: &mut Runner, request: &str) -> (u64, String) {
         .state()
         .open_issue("ada", "Files are missing", "c.txt is missing.");
     runner.say(number, "grace", request);
-    let agent = runner.project.agent(&format!("touch junk; {DRAFT}"));
     let step = runner
-        .step(&["--agent-command", &agent, "--verify", "test -e c.txt"])
+        .by(
+            &format!("touch junk; {DRAFT}"),
+            &["--verify", "test -e c.txt"],
+        )
         .expect(0);
     assert_eq!(step.output("status"), "success");
     (number, code(runner, number))
@@ -30,8 +32,7 @@ fn code(runner: &Runner, number: u64) -> String {
 
 fn approve(runner: &mut Runner, number: u64, who: &str, code: &str) -> (i32, String) {
     runner.say(number, who, &format!("/sprag approve {code}"));
-    let agent = runner.project.agent("echo c > c.txt");
-    let step = runner.step(&["--agent-command", &agent, "--verify", "test -e c.txt"]);
+    let step = runner.by("echo c > c.txt", &["--verify", "test -e c.txt"]);
     (step.run.code, step.output("status").to_owned())
 }
 
@@ -61,8 +62,7 @@ fn characters_that_nobody_sees_are_not_in_a_plan_to_approve() {
     let number = runner.github.state().open_issue("ada", "Files", "c.txt");
     runner.say(number, "grace", "/sprag plan");
     let hidden = DRAFT.replace("Write c.txt", "Write \u{202e}c.txt\u{200b}");
-    let agent = runner.project.agent(&hidden);
-    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.by(&hidden, &[]).expect(0);
     let comment = runner.comment(number).unwrap();
     assert!(!comment.contains(['\u{202e}', '\u{200b}']), "{comment}");
     let code = code(&runner, number);

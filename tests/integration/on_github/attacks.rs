@@ -6,10 +6,7 @@ use crate::support::github::{Subject, Token, git};
 use crate::support::runner::{Runner, Step, TOKEN};
 
 fn step(runner: &mut Runner, script: &str, code: i32) -> Step {
-    let agent = runner.project.agent(script);
-    runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
-        .expect(code)
+    runner.by(script, &["--verify", IS_FIXED]).expect(code)
 }
 
 /// Makes pull request 1 one of mallory's fork.

@@ -39,16 +39,8 @@ fn failed(runner: &mut Runner, id: u64, branch: &str, pulls: &[u64]) {
 }
 
 fn step(runner: &mut Runner, script: &str, code: i32) -> Step {
-    let agent = runner.project.agent(script);
     runner
-        .step(&[
-            "--agent-command",
-            &agent,
-            "--verify",
-            IS_FIXED,
-            "--max-retries",
-            "0",
-        ])
+        .by(script, &["--verify", IS_FIXED, "--max-retries", "0"])
         .expect(code)
 }
 

@@ -7,10 +7,7 @@ use crate::support::runner::{Runner, comment_event};
 const PLAN: &str = "title: Two steps\nmax_retries: 0\nverify: ['! test -e broken']\ntasks:\n  - { id: one, title: The first }\n  - { id: two, title: The second }\n";
 
 fn fix(runner: &mut Runner, code: i32) -> crate::support::runner::Step {
-    let agent = runner.project.agent(FIX);
-    runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
-        .expect(code)
+    runner.by(FIX, &["--verify", IS_FIXED]).expect(code)
 }
 
 #[test]
@@ -47,8 +44,7 @@ fn a_plan_of_the_head_branch_is_worked_off() {
     let mut runner = with_pull();
     runner.push("feature", "plans/steps.yaml", PLAN);
     let id = runner.say(1, "grace", "Please.\n\n/sprag run plans/steps.yaml\n");
-    let agent = runner.project.agent("echo $SPRAG_TASK_ID >> done.txt");
-    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let step = runner.by("echo $SPRAG_TASK_ID >> done.txt", &[]).expect(0);
     assert_eq!(runner.file("feature", "done.txt"), "one\ntwo\n");
     assert_eq!(
         runner.log("feature")[..2],
@@ -69,16 +65,12 @@ fn a_plan_of_the_head_branch_is_worked_off() {
 fn a_failed_run_is_done_again_on_retry_and_the_comment_stays_one() {
     let mut runner = with_pull();
     let first = runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent("printf worse > a.txt");
-    let args = [
-        "--agent-command",
-        &agent,
-        "--verify",
-        IS_FIXED,
-        "--max-retries",
-        "0",
-    ];
-    let step = runner.step(&args).expect(1);
+    let step = runner
+        .by(
+            "printf worse > a.txt",
+            &["--verify", IS_FIXED, "--max-retries", "0"],
+        )
+        .expect(1);
     assert_eq!(step.output("status"), "failed");
     assert_eq!(runner.log("feature").len(), 2);
     assert_eq!(runner.server.pushes(), 0);
@@ -277,8 +269,7 @@ fn what_was_answered_is_not_answered_twice_unless_the_job_is_run_again() {
     assert_eq!(runner.checks().len(), 2);
 
     runner.project.env("GITHUB_RUN_ATTEMPT", "2");
-    let agent = runner.project.agent("echo more >> b.txt");
-    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let step = runner.by("echo more >> b.txt", &[]).expect(0);
     assert_eq!(step.output("status"), "unverified");
     assert_eq!(runner.project.calls(), 2);
     assert_eq!(runner.log("feature").len(), 4);
@@ -293,9 +284,8 @@ fn a_second_comment_is_told_of_in_the_same_comment() {
     let first = runner.comment(1).unwrap();
     runner.checkout("main");
     let id = runner.say(1, "ada", "/sprag now add c.txt");
-    let agent = runner.project.agent("echo c > c.txt");
     runner
-        .step(&["--agent-command", &agent, "--verify", "test -e c.txt"])
+        .by("echo c > c.txt", &["--verify", "test -e c.txt"])
         .expect(0);
     let second = runner.comment(1).unwrap();
     assert_ne!(first, second);
@@ -339,8 +329,7 @@ fn a_comment_on_an_issue_makes_a_branch_and_a_pull_request() {
 fn a_plan_that_is_not_there_is_said_where_it_was_asked_for() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag run plans/none.yaml");
-    let agent = runner.project.agent(FIX);
-    let step = runner.step(&["--agent-command", &agent]).expect(2);
+    let step = runner.by(FIX, &[]).expect(2);
     assert_eq!(step.output("status"), "invalid");
     assert_eq!(runner.project.calls(), 0);
     assert_eq!(runner.server.pushes(), 0);

@@ -2,6 +2,7 @@
 
 use super::{IS_FIXED, with_pull};
 use crate::support::github::{Access, Area, Token, git};
+use crate::support::has;
 use crate::support::runner::{Runner, Step, TOKEN, repository};
 
 /// An agent that says what it cost, and does a part of the work in every turn.
@@ -41,11 +42,7 @@ fn runs_add_up_to_the_limit_of_the_day_and_the_next_one_does_not_begin() {
     // What is left of the day is the limit of the next run.
     runner.say(1, "grace", "/sprag go on with it");
     let step = run(&mut runner, "0.6", &["--max-cost-usd-per-day", "2"], 0);
-    assert!(
-        step.run.stdout.contains("cost limit: $0.50 for this run"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "cost limit: $0.50 for this run");
     let calls = runner.project.calls();
     let id = runner.say(1, "grace", "/sprag more still");
     let step = run(&mut runner, "1", &["--max-cost-usd-per-day", "2"], 5);
@@ -60,12 +57,7 @@ fn runs_add_up_to_the_limit_of_the_day_and_the_next_one_does_not_begin() {
     runner.say(1, "grace", "/sprag continue");
     let step = run(&mut runner, "0.1", &["--max-cost-usd-per-day", "9"], 0);
     assert_eq!(step.output("status"), "success");
-    assert!(
-        runner
-            .project
-            .prompt(runner.project.calls())
-            .contains("more still")
-    );
+    has(&runner.project.prompt(runner.project.calls()), "more still");
 }
 
 #[test]
@@ -75,11 +67,7 @@ fn a_cap_keeps_the_finished_tasks_and_continue_goes_on() {
     runner.push("feature", "plans/two.yaml", plan);
     runner.say(1, "grace", "/sprag run plans/two.yaml");
     let step = run(&mut runner, "11", &[], 5);
-    assert!(
-        step.run.stdout.contains("cost limit: $10.00 for this run"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "cost limit: $10.00 for this run");
     assert_eq!(step.output("reason"), "budget");
     assert_eq!(runner.file("feature", "done.txt"), "one\n");
     runner.say(1, "grace", "/sprag continue");
@@ -94,11 +82,7 @@ fn a_day_that_cannot_be_known_or_counted_is_said_and_the_runs_own_limit_holds() 
     let token = Token::job().may(Area::Contents, Access::Read);
     runner.github.token(TOKEN, token);
     let step = run(&mut runner, "1", &["--no-push"], 0);
-    assert!(
-        step.run
-            .stdout
-            .contains("not counted for max_cost_usd_per_day")
-    );
+    has(&step.run.stdout, "not counted for max_cost_usd_per_day");
     assert_eq!(spends(&runner).len(), 0);
 }
 

@@ -2,6 +2,7 @@
 
 use super::{FIX, IS_FIXED, own_comments, with_pull};
 use crate::support::github::git;
+use crate::support::has;
 use crate::support::proc::{end_of, left_in, signal, wait_until};
 use crate::support::runner::{Runner, Step, commit};
 use std::fs;
@@ -99,11 +100,7 @@ fn unfinished_work_without_a_comment_is_continued() {
     runner.push("feature", "plans/steps.yaml", PLAN);
     runner.say(1, "grace", "/sprag continue");
     let nothing = step(&mut runner, "true", &[], 2);
-    assert!(
-        nothing.run.stdout.contains("there is no unfinished work"),
-        "{}",
-        nothing.run.stdout
-    );
+    has(&nothing.run.stdout, "there is no unfinished work");
     runner.say(1, "grace", "/sprag run plans/steps.yaml");
     ended_by(&mut runner, HANGS_IN_TWO, &[], "KILL");
     assert_eq!(kept(&runner).len(), 1);
@@ -149,10 +146,7 @@ fn what_a_cancelled_job_has_half_done_is_there_when_it_is_continued() {
     assert_eq!(names.len(), 1);
     let told = runner.comment(1).unwrap();
     assert!(told.contains("`/sprag continue`"), "{told}");
-    assert!(
-        told.contains(names[0].trim_start_matches("refs/")),
-        "{told}"
-    );
+    has(&told, names[0].trim_start_matches("refs/"));
 
     on_a_new_machine(&mut runner);
     runner.say(1, "grace", "/sprag continue");
@@ -188,10 +182,7 @@ fn notes_of_a_scheduled_run_reach_the_next_one_on_another_machine() {
     let works = "echo $SPRAG_TASK_ID >> done.txt";
     scheduled(&mut runner, works, 0);
     let prompt = runner.project.prompt(calls + 1);
-    assert!(
-        prompt.contains("Z, task two: the key is in the vault\n"),
-        "{prompt}"
-    );
+    has(&prompt, "Z, task two: the key is in the vault\n");
     assert_eq!(
         kept(&runner),
         Vec::<String>::new(),
@@ -255,11 +246,7 @@ fn a_plan_on_the_command_line_is_taken_up_where_it_is_asked_for() {
     runner.event("workflow_dispatch", "refs/heads/main", &payload);
     let nothing = ["--plan", "plan.yaml", "--resume", "--from-remote"];
     let refused = step(&mut runner, FIX, &nothing, 2);
-    assert!(
-        refused.run.stderr.contains("no unfinished work"),
-        "{}",
-        refused.run.stderr
-    );
+    has(&refused.run.stderr, "no unfinished work");
     ended_by(&mut runner, HANGS_IN_TWO, &["--plan", "plan.yaml"], "KILL");
     assert_eq!(kept(&runner).len(), 1);
     on_a_new_machine(&mut runner);

@@ -2,6 +2,7 @@
 
 use super::{own_comments, with_pull};
 use crate::support::github::{Access, Area, Fault, Subject, Token, Trouble};
+use crate::support::has;
 use crate::support::proc::wait_until;
 use crate::support::runner::{Runner, TOKEN};
 use std::fs;
@@ -22,10 +23,7 @@ fn a_label_on_an_issue_brings_a_branch_a_draft_and_a_comment() {
     let mut runner = with_pull();
     let number = issue(&runner, BODY);
     runner.labelled(number, "grace");
-    let agent = runner.project.agent(WRITE);
-    let step = runner
-        .step(&["--agent-command", &agent, "--verify", "test -e a.txt"])
-        .expect(0);
+    let step = runner.by(WRITE, &["--verify", "test -e a.txt"]).expect(0);
     let branch = format!("sprag/issue-{number}");
     assert_eq!(
         runner.log(&branch),
@@ -142,16 +140,13 @@ fn a_token_that_may_not_write_issues_leaves_the_boxes_and_says_so() {
     let path = format!("/repos/acme/widget/issues/{number}");
     let fault = Fault::every("PATCH", &path, Trouble::forbidden());
     runner.github.fault(fault);
-    let agent = runner.project.agent(WRITE);
-    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let step = runner.by(WRITE, &[]).expect(0);
     let summary = fs::read_to_string(step.dir.unwrap().join("summary.json")).unwrap();
     let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
     let warnings = summary["warnings"].to_string();
-    assert!(
-        warnings.contains(&format!(
-            "the checkboxes of issue #{number} were not changed: "
-        )),
-        "{warnings}"
+    has(
+        &warnings,
+        format!("the checkboxes of issue #{number} were not changed: "),
     );
     assert_eq!(runner.github.state().issues[&number].body, BODY);
 }
@@ -336,10 +331,8 @@ fn a_missing_permission_is_named_where_the_next_step_is() {
         if code == 4 {
             let next = summary.split("**What to do next**").nth(1).unwrap();
             let next = next.split("\n\n| Task").next().unwrap();
-            assert!(
-                next.contains("Remove this cause: ") && next.contains(needed),
-                "{next}"
-            );
+            has(next, "Remove this cause: ");
+            has(next, needed);
             let machine = runner.project.beside("runner").display().to_string();
             assert!(!summary.contains(&machine), "{summary}");
         }
@@ -366,9 +359,8 @@ fn a_label_on_a_pull_request_works_on_its_head() {
     let before = runner.at("feature");
     runner.merge_ref(1);
     runner.labelled(1, "grace");
-    let agent = runner.project.agent("echo c > c.txt");
     let step = runner
-        .step(&["--agent-command", &agent, "--verify", "test -e b.txt"])
+        .by("echo c > c.txt", &["--verify", "test -e b.txt"])
         .expect(0);
     assert_eq!(
         runner.log("feature")[..2],

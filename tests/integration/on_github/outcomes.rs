@@ -8,9 +8,7 @@ use std::fs;
 fn a_job_on_another_machine_reads_what_runs_say_on_their_check_runs() {
     let mut runner = with_pull();
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent(FIX);
-    let args = ["--agent-command", &agent, "--verify", IS_FIXED];
-    runner.step(&args).expect(0);
+    runner.by(FIX, &["--verify", IS_FIXED]).expect(0);
     // Nothing of the run is left but what the repository has.
     fs::remove_dir_all(runner.project.beside("runner").join("sprag")).unwrap();
     runner.checkout("feature");

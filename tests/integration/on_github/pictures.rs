@@ -21,8 +21,7 @@ fn file(runner: &Runner, name: &str, response: Response) -> String {
 fn asked(runner: &mut Runner, body: &str) -> (String, String) {
     let number = runner.github.state().open_issue("ada", "Blue", body);
     runner.say(number, "grace", "/sprag ask which colour?");
-    let agent = runner.project.agent("echo 'It is blue.'");
-    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.by("echo 'It is blue.'", &[]).expect(0);
     let comment = runner.comment(number).unwrap();
     (runner.project.prompt(1), comment)
 }

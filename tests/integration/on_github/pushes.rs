@@ -2,6 +2,7 @@
 
 use crate::support::git_http::{GitServer, Push};
 use crate::support::github::git;
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::runner::{
     REPOSITORY, Runner, Step, TOKEN, comment_event, commit, label_event, repository,
@@ -171,10 +172,7 @@ fn work_goes_on_top_of_what_somebody_pushed_meanwhile_and_is_verified_there() {
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
     assert!(comment.contains("verified there again"), "{comment}");
-    assert!(
-        comment.contains("The branch feature has moved to"),
-        "{comment}"
-    );
+    has(&comment, "The branch feature has moved to");
     assert_eq!(conclusion(&runner, &head), "success");
     assert_checks_over(&runner);
 }
@@ -215,10 +213,8 @@ fn a_conflict_leaves_the_work_on_a_rescue_branch_and_names_the_file() {
     assert_eq!(runner.file(&rescue, "a.txt"), "fixed");
     assert_eq!(step.output("commits"), runner.at(&rescue));
     let comment = runner.comment(number).unwrap();
-    assert!(
-        comment.contains("a.txt") && comment.contains(&rescue),
-        "{comment}"
-    );
+    has(&comment, "a.txt");
+    has(&comment, &rescue);
     let log = runner.at("feature");
     assert!(comment.contains(&log[..7]), "{comment}");
     assert_checks_over(&runner);
@@ -246,11 +242,7 @@ fn work_that_fails_on_top_of_somebody_elses_is_not_pushed_there() {
     assert_eq!(runner.log(&rescue), ["Say fixed", "base"]);
     assert_eq!(runner.project.head(), runner.at(&rescue));
     assert_eq!(runner.project.status(), "");
-    assert!(
-        step.run.stdout.contains("these checks fail"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "these checks fail");
 }
 
 #[test]
@@ -385,14 +377,8 @@ fn dispatched_workflows_are_those_that_were_started() {
         .env("INPUT_DISPATCH-WORKFLOWS", "ci.yml\ngone.yml");
     fix(&mut runner, &[]).expect(0);
     let comment = runner.comment(number).unwrap();
-    assert!(
-        comment.contains("so Sprag started `ci.yml` for it"),
-        "{comment}"
-    );
-    assert!(
-        comment.contains("The workflow gone.yml was not started"),
-        "{comment}"
-    );
+    has(&comment, "so Sprag started `ci.yml` for it");
+    has(&comment, "The workflow gone.yml was not started");
     let state = runner.github.state();
     let started: Vec<_> = state
         .dispatches
@@ -428,10 +414,7 @@ fn a_pull_request_that_may_not_be_opened_leaves_the_work_on_its_branch() {
     assert_eq!(step.output("status"), "environment");
     assert_eq!(step.output("pull-request-number"), "");
     let comment = runner.comment(number).unwrap();
-    assert!(
-        comment.contains("allow GitHub Actions to create pull requests"),
-        "{comment}"
-    );
+    has(&comment, "allow GitHub Actions to create pull requests");
     assert!(comment.contains(&branch), "{comment}");
     assert_checks_over(&runner);
 }
@@ -469,13 +452,7 @@ fn nothing_that_the_agent_writes_into_the_configuration_redirects_a_push() {
         check,
     ];
     let step = runner.step(&args).expect(0);
-    assert!(
-        step.run
-            .stdout
-            .contains("changes to .git/config were undone"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "changes to .git/config were undone");
     assert_eq!(step.output("head-sha"), runner.at("main"));
     assert_eq!(runner.log("main").len(), 2);
     sink.set_nonblocking(true).unwrap();

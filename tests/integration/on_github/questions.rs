@@ -2,6 +2,7 @@
 
 use super::{own_comments, with_pull};
 use crate::support::github::{CheckRun, Fault, Job, Trouble, WorkflowRun};
+use crate::support::has;
 use crate::support::runner::Runner;
 
 const LOG: &str = "2026-11-21T10:00:00.0000000Z ##[group]Run make test\n2026-11-21T10:00:01.0000000Z assertion failed: b.txt is empty\n2026-11-21T10:00:02.0000000Z ##[error]Process completed with exit code 1.\n";
@@ -40,8 +41,7 @@ fn check(runner: &Runner, name: &str, conclusion: &str, log: Option<&str>) {
 /// The prompt of an agent that is asked this.
 fn prompt_of(runner: &mut Runner, number: u64, question: &str) -> String {
     runner.say(number, "grace", question);
-    let agent = runner.project.agent("echo 'Because of b.txt.'");
-    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.by("echo 'Because of b.txt.'", &[]).expect(0);
     runner.project.prompt(1)
 }
 
@@ -92,10 +92,7 @@ fn a_question_without_its_diff_is_answered_and_the_report_names_what_is_missing(
     let prompt = prompt_of(&mut runner, 1, "/sprag ask why?");
     assert!(!prompt.contains("as a diff"), "{prompt}");
     let comment = runner.comment(1).unwrap();
-    assert!(
-        comment.contains("The diff of the pull request could not be read"),
-        "{comment}"
-    );
+    has(&comment, "The diff of the pull request could not be read");
 }
 
 #[test]
@@ -111,10 +108,8 @@ fn a_question_on_an_issue_comes_with_the_thread() {
     }
     let prompt = prompt_of(&mut runner, number, "/sprag ask why?");
     assert!(prompt.len() < 70_000, "{}", prompt.len());
-    assert!(
-        prompt.contains("It is slow.") && prompt.contains("comment 2999"),
-        "{prompt}"
-    );
+    has(&prompt, "It is slow.");
+    has(&prompt, "comment 2999");
     assert!(prompt.contains("older comments left out") && !prompt.contains("comment 1 "));
 }
 
@@ -132,19 +127,11 @@ fn a_comment_asks_and_is_answered_in_the_thread() {
     assert_eq!(step.output("status"), "answered");
     assert_eq!(runner.project.calls(), 1);
     let prompt = runner.project.prompt(1);
-    assert!(
-        prompt.contains("why does\nthe nightly build fail?"),
-        "{prompt}"
-    );
+    has(&prompt, "why does\nthe nightly build fail?");
     let comment = runner.comment(1).unwrap();
-    assert!(
-        comment.contains("<summary><b>Answer</b></summary>"),
-        "{comment}"
-    );
-    assert!(
-        comment.contains("line 0") && comment.contains("line 59"),
-        "{comment}"
-    );
+    has(&comment, "<summary><b>Answer</b></summary>");
+    has(&comment, "line 0");
+    has(&comment, "line 59");
     assert_eq!(own_comments(&runner), 1);
     let concluded: Vec<Option<String>> = runner
         .github
@@ -164,9 +151,7 @@ echo fixed > a.txt; echo 'It has the MIT licence.'";
 
 fn answer(runner: &mut Runner, number: u64, who: &str, text: &str) -> (i32, String) {
     runner.say(number, who, text);
-    let agent = runner.project.agent(ASKS);
-    let args = ["--agent-command", &agent, "--verify", "grep -q fixed a.txt"];
-    let step = runner.step(&args);
+    let step = runner.by(ASKS, &["--verify", "grep -q fixed a.txt"]);
     (step.run.code, step.output("status").to_owned())
 }
 
@@ -187,14 +172,8 @@ fn an_answer_in_the_thread_lets_the_work_go_on() {
         blocked
     );
     let comment = runner.comment(number).unwrap();
-    assert!(
-        comment.contains("Which licence should the file have?"),
-        "{comment}"
-    );
-    assert!(
-        comment.contains("Answer it: `/sprag answer …`"),
-        "{comment}"
-    );
+    has(&comment, "Which licence should the file have?");
+    has(&comment, "Answer it: `/sprag answer …`");
     assert!(!comment.contains("/sprag retry"), "{comment}");
     let calls = runner.project.calls();
     let strange = answer(&mut runner, number, "mallory", "/sprag answer MIT");

@@ -1,6 +1,7 @@
 //! Runs by the clock, over a directory of plans.
 
 use super::own_comments;
+use crate::support::has;
 use crate::support::runner::{Runner, Step, repository};
 use serde_json::json;
 
@@ -60,10 +61,9 @@ fn each_run_takes_the_next_plan_to_a_branch_and_a_pull_request_of_its_own() {
             runner.file(&branch, &format!("{name}.txt")),
             format!("{name}\n")
         );
-        assert!(
-            runner
-                .file(&branch, &format!("plans/{name}.yaml"))
-                .contains("status: done")
+        has(
+            &runner.file(&branch, &format!("plans/{name}.yaml")),
+            "status: done",
         );
         assert_eq!(
             runner.log(&branch),
@@ -122,11 +122,7 @@ fn a_task_added_to_a_merged_plan_is_not_taken_for_done() {
         .project
         .git(&[&["--git-dir", bare.to_str().unwrap()], &args[..]].concat());
     scheduled(&mut runner, WORK, &[]).expect(0);
-    assert!(
-        runner
-            .file("sprag/alpha", "plans/alpha.yaml")
-            .contains("more")
-    );
+    has(&runner.file("sprag/alpha", "plans/alpha.yaml"), "more");
     assert_eq!(runner.project.calls(), 3);
 }
 
@@ -163,12 +159,7 @@ fn a_plan_is_given_up_after_three_failed_runs_and_the_next_one_goes_on() {
     assert_eq!(step.output("branch"), "sprag/beta");
     let step = scheduled(&mut runner, WORK, &[]).expect(3);
     assert_eq!(step.output("status"), "blocked");
-    assert!(
-        step.output("summary")
-            .contains("gave up after 3 failed runs"),
-        "{}",
-        step.output("summary")
-    );
+    has(step.output("summary"), "gave up after 3 failed runs");
     assert_eq!(runner.project.calls(), 4);
     // Who edits the plan gives it new tries.
     let edited = format!("title: Plan alpha\nmax_retries: 0\ndetails: Another way\n{TASK}");
@@ -219,11 +210,7 @@ fn a_plan_edited_after_its_branch_was_made_is_tried_again_as_the_branch_has_it()
 fn a_queue_without_a_ready_plan_says_why() {
     let mut runner = queue(&[("alpha", "depends_on: [nothing]\n")]);
     let step = scheduled(&mut runner, WORK, &[]).expect(3);
-    assert!(
-        step.output("summary").contains("`nothing`"),
-        "{}",
-        step.output("summary")
-    );
+    has(step.output("summary"), "`nothing`");
     runner.assert_untouched();
     let step = runner
         .step(&["--queue", "elsewhere", "--agent-command", "true"])

@@ -2,6 +2,7 @@
 
 use super::{IS_FIXED, own_comments, with_pull};
 use crate::support::github::{git, try_git};
+use crate::support::has;
 use crate::support::proc::{signal, wait_until};
 use crate::support::runner::{Runner, Step};
 use std::path::Path;
@@ -10,8 +11,7 @@ use std::process::Stdio;
 /// Asks for it, with an agent that would be noticed and this check.
 fn asked(runner: &mut Runner, check: &str, code: i32) -> Step {
     runner.say(1, "grace", "/sprag rebase");
-    let agent = runner.project.agent("echo work > work.txt");
-    let step = runner.step(&["--agent-command", &agent, "--verify", check]);
+    let step = runner.by("echo work > work.txt", &["--verify", check]);
     assert_eq!(runner.project.calls(), 0, "no agent works");
     step.expect(code)
 }
@@ -79,10 +79,7 @@ END_COMMIT_MESSAGE'";
     assert!(message.contains("Both lines of b are wanted."), "{message}");
     assert_eq!(step.output("status"), "success");
     let prompt = runner.project.prompt(1);
-    assert!(
-        prompt.contains("- `b.txt`: both sides added it"),
-        "{prompt}"
-    );
+    has(&prompt, "- `b.txt`: both sides added it");
     assert!(prompt.contains(&ours), "{prompt}");
     runner.checks();
 }
@@ -95,10 +92,7 @@ fn markers_that_are_left_fail_the_attempt_whatever_the_checks_say() {
     conflicting(&mut runner, agent, "true", 0);
     assert_eq!(runner.project.calls(), 2);
     let retry = runner.project.prompt(2);
-    assert!(
-        retry.contains("Conflict markers of the merge are left"),
-        "{retry}"
-    );
+    has(&retry, "Conflict markers of the merge are left");
     assert!(retry.contains("b.txt:1: <<<<<<< "), "{retry}");
     assert_eq!(runner.file("feature", "b.txt"), "both");
     assert_eq!(parents(&runner).len(), 2);
@@ -170,10 +164,7 @@ fn a_conflict_that_nobody_resolves_is_told_with_its_files_and_nothing_is_pushed(
     assert_eq!(step.output("reason"), "conflict");
     assert_eq!(runner.at("feature"), before);
     let comment = runner.comment(1).unwrap();
-    assert!(
-        comment.contains("changed the same lines in b.txt"),
-        "{comment}"
-    );
+    has(&comment, "changed the same lines in b.txt");
     assert_eq!(runner.project.head(), before);
     assert_eq!(runner.project.status(), "");
     let refs = git(&runner.bare(), &["for-each-ref", "refs/sprag/work"]);
@@ -238,10 +229,7 @@ fn a_conflict_that_no_markers_can_show_or_no_check_judges_is_left_to_people() {
         assert_eq!(runner.at("feature"), before);
         assert!(!runner.project.repo().join("called").exists());
         let comment = runner.comment(1).unwrap();
-        assert!(
-            comment.contains("the agent was not asked to resolve them"),
-            "{comment}"
-        );
+        has(&comment, "the agent was not asked to resolve them");
     }
 }
 
@@ -335,8 +323,7 @@ fn on_an_issue_it_is_refused() {
     let mut runner = with_pull();
     let number = runner.github.state().open_issue("ada", "Wish", "Do it");
     runner.say(number, "grace", "/sprag rebase");
-    let agent = runner.project.agent("true");
-    let step = runner.step(&["--agent-command", &agent]).expect(2);
+    let step = runner.by("true", &[]).expect(2);
     assert_eq!(step.output("reason"), "invalid");
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains("is for a pull request"), "{comment}");

@@ -15,16 +15,12 @@ fn complaining(runner: &mut Runner, places: usize) -> crate::support::runner::St
     let check = format!(
         "for n in $(seq {places}); do echo \"src/a.txt:$n:1: error: wrong in line $n\"; done; exit 1"
     );
-    let agent = runner.project.agent("echo $N > a.txt");
-    let args = [
-        "--agent-command",
-        &agent,
-        "--verify",
-        &check,
-        "--max-retries",
-        "0",
-    ];
-    runner.step(&args).expect(1)
+    runner
+        .by(
+            "echo $N > a.txt",
+            &["--verify", &check, "--max-retries", "0"],
+        )
+        .expect(1)
 }
 
 fn annotations(runner: &Runner) -> Vec<String> {

@@ -2,6 +2,7 @@
 
 use super::{request_changes, with_pull};
 use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::has;
 use crate::support::runner::{Runner, Step};
 use crate::support::tasks::end;
 use serde_json::Value;
@@ -116,16 +117,11 @@ fn after_a_failed_thread_the_others_are_told_that_they_are_left() {
     );
     assert!(reply(&runner, threads[0]).contains("Fixed in"));
     let failed = reply(&runner, threads[1]);
-    assert!(
-        failed.contains("Not fixed: the agent reported:"),
-        "{failed}"
-    );
+    has(&failed, "Not fixed: the agent reported:");
     assert!(!failed.contains("@team"), "nobody is mentioned: {failed}");
     let left = reply(&runner, threads[2]);
-    assert!(
-        left.contains("Not done yet") && left.contains("/sprag continue"),
-        "{left}"
-    );
+    has(&left, "Not done yet");
+    has(&left, "/sprag continue");
     let resolved: Vec<bool> = threads
         .iter()
         .map(|thread| told(&runner, *thread).1)
@@ -198,8 +194,8 @@ fn without_graphql_the_threads_are_answered_and_not_resolved() {
     assert!(reply(&runner, threads[0]).contains("Fixed in"));
     assert!(!told(&runner, threads[0]).1);
     let warned = &ended.run.stdout;
-    assert!(
-        warned.contains("fixed threads could not be resolved: GraphQL is not available here"),
-        "{warned}"
+    has(
+        warned,
+        "fixed threads could not be resolved: GraphQL is not available here",
     );
 }

@@ -53,8 +53,7 @@ fn the_configuration_of_the_default_branch_is() {
     commit(&runner.bare(), "main", "main", ".sprag/config.yaml", &text);
     runner.checkout("main");
     runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent(FIX);
-    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let step = runner.by(FIX, &[]).expect(0);
     assert_eq!(step.output("status"), "success");
     assert!(mark.exists());
 }
@@ -72,8 +71,7 @@ fn the_settings_of_a_forks_plan_are_not_followed() {
     runner.push("feature", "plans/mend.yaml", &plan);
     fork(&runner);
     runner.say(1, "grace", "/sprag run plans/mend.yaml");
-    let agent = runner.project.agent(FIX);
-    let step = runner.step(&["--agent-command", &agent]).expect(0);
+    let step = runner.by(FIX, &[]).expect(0);
     assert_eq!(runner.project.calls(), 1);
     assert!(!is_run(&runner));
     assert!(step.run.stdout.contains("the plan is from a fork"));
@@ -87,8 +85,7 @@ fn a_checkout_says_nothing_about_who_may_start_runs() {
     // As a workflow does that checks the pull request out itself.
     runner.checkout("feature");
     runner.say(1, "eve", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent(FIX);
-    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.by(FIX, &[]).expect(0);
     assert_eq!(runner.project.calls(), 0);
 }
 
@@ -120,8 +117,7 @@ fn what_somebody_took_back_is_not_pushed_again() {
     runner.server.move_before_next_push(move |bare| {
         git(bare, &["update-ref", "refs/heads/feature", &parent]);
     });
-    let agent = runner.project.agent(FIX);
-    runner.step(&["--agent-command", &agent]).expect(0);
+    runner.by(FIX, &[]).expect(0);
     let log = git(&bare, &["log", "--format=%H", "feature"]);
     assert!(!log.contains(&secret), "{log}");
     assert_eq!(runner.log("feature")[0], "Say fixed");

@@ -117,18 +117,12 @@ fn a_secret_in_a_suggested_message_is_not_in_the_commit() {
         "refs/heads/main",
         &json!({ "ref": "refs/heads/main" }),
     );
-    let agent = runner.project.agent(&format!(
-        "printf fixed > a.txt\necho 'SUGGESTED_COMMIT_MESSAGE: Use {KEY}'"
-    ));
-    let args = [
-        "--prompt",
-        "fix it",
-        "--agent-command",
-        &agent,
-        "--verify",
-        "true",
-    ];
-    runner.step(&args).expect(0);
+    runner
+        .by(
+            &format!("printf fixed > a.txt\necho 'SUGGESTED_COMMIT_MESSAGE: Use {KEY}'"),
+            &["--prompt", "fix it", "--verify", "true"],
+        )
+        .expect(0);
     let subject = runner.log("main").remove(0);
     assert_eq!(subject, "Use ***");
 }

@@ -303,14 +303,9 @@ fn a_repository_with_another_name_than_in_the_event_is_no_fork() {
         event["pull_request"][side]["repo"]["full_name"] = json!("acme/gadget");
     }
     runner.event("pull_request", "refs/pull/1/merge", &event);
-    let agent = runner.project.agent(FIX);
-    let args = [
-        "--prompt",
-        "Make a.txt say fixed",
-        "--agent-command",
-        &agent,
-    ];
-    runner.step(&args).expect(0);
+    runner
+        .by(FIX, &["--prompt", "Make a.txt say fixed"])
+        .expect(0);
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
 }
 
@@ -318,10 +313,7 @@ fn a_repository_with_another_name_than_in_the_event_is_no_fork() {
 fn a_step_with_a_plan_keeps_what_the_comment_knows() {
     let mut runner = with_pull();
     let id = runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let agent = runner.project.agent(FIX);
-    runner
-        .step(&["--agent-command", &agent, "--verify", IS_FIXED])
-        .expect(0);
+    runner.by(FIX, &["--verify", IS_FIXED]).expect(0);
     runner.merge_ref(1);
     let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
         "sender": { "login": "ada", "type": "User" } });
@@ -364,8 +356,7 @@ fn a_token_that_may_not_read_the_repository_is_told_what_it_needs() {
         "workflow_dispatch",
         &json!({ "prompt": "Make a.txt say fixed." }),
     );
-    let agent = runner.project.agent(FIX);
-    let step = runner.step(&["--agent-command", &agent]).expect(4);
+    let step = runner.by(FIX, &[]).expect(4);
     let told = "give the job the permission `contents: write`";
     assert!(step.run.stderr.contains(told), "{}", step.run.stderr);
     assert!(step.summary.contains(told), "{}", step.summary);

@@ -2,6 +2,7 @@
 
 use super::kept_work::{kept, on_a_new_machine};
 use super::{FIX, IS_FIXED, with_pull};
+use crate::support::has;
 use crate::support::runner::{Runner, Step};
 use std::fs;
 
@@ -132,16 +133,8 @@ fn another_agent_takes_over_after_a_failed_attempt_and_is_named() {
     let step = job(&mut runner, "echo $N > a.txt", &args, 0);
     assert_eq!(runner.project.calls(), 1);
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
-    assert!(
-        step.summary.contains("1 of 1 takes over"),
-        "{}",
-        step.summary
-    );
-    assert!(
-        step.run.stdout.contains("takes over"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.summary, "1 of 1 takes over");
+    has(&step.run.stdout, "takes over");
 }
 
 #[test]
@@ -159,11 +152,7 @@ fn the_fallback_takes_over_from_an_agent_that_is_unavailable_and_is_named() {
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
     let comment = runner.comment(1).unwrap();
     assert!(comment.contains("takes over: command"), "{comment}");
-    assert!(
-        step.run.stdout.contains("`fallback`"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "`fallback`");
 }
 
 #[test]

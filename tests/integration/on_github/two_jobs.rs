@@ -2,6 +2,7 @@
 
 use super::closed_meanwhile::{close, rescues};
 use crate::support::github::{Access, Area, Token, git};
+use crate::support::has;
 use crate::support::proc::{end_of, signal, wait_until};
 use crate::support::runner::{Runner, Step, TOKEN, comment_event, label_event, repository};
 use serde_json::{Value, json};
@@ -120,14 +121,8 @@ fn the_second_job_pushes_and_reports_what_the_first_one_did() {
     let neutral = Some("neutral".to_owned());
     assert_eq!(conclusions(&runner), [(head.clone(), neutral)]);
     let comment = runner.comment(number).unwrap();
-    assert!(
-        comment.contains("The work was done in another job"),
-        "{comment}"
-    );
-    assert!(
-        comment.contains("policy checked here, verified there"),
-        "{comment}"
-    );
+    has(&comment, "The work was done in another job");
+    has(&comment, "policy checked here, verified there");
     assert!(step.summary.contains("Say fixed") || step.summary.contains(&head[..7]));
     assert_eq!(runner.project.calls(), 1, "no agent runs in the second job");
     // Once more, as a person does who runs the job again: everything is there already.
@@ -208,9 +203,7 @@ fn both_jobs_of_a_workflow_go_by_one_name() {
 #[test]
 fn a_run_that_was_told_of_is_counted_once() {
     let (mut runner, number) = asked();
-    let agent = runner.project.agent(FIX);
-    let args = ["--agent-command", &agent, "--verify", CHECK, "--no-push"];
-    let step = runner.step(&args).expect(0);
+    let step = runner.by(FIX, &["--verify", CHECK, "--no-push"]).expect(0);
     assert_eq!(runner.server.pushes(), 0);
     let counted = counts(&runner, number);
     let handed = hand_over(&runner, &step);
@@ -367,10 +360,8 @@ fn work_for_a_pull_request_that_was_merged_in_between_is_kept_on_another_branch(
     assert_eq!(runner.file(rescue, "a.txt"), "fixed");
     assert_eq!(step.output("status"), "environment");
     let told = runner.comment(number).unwrap();
-    assert!(
-        told.contains("merged during the run") && told.contains(rescue),
-        "{told}"
-    );
+    has(&told, "merged during the run");
+    has(&told, rescue);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::pushes::{assert_checks_over, conclusion, fix, on_pull};
 use crate::support::github::{Fault, Trouble, git};
+use crate::support::has;
 use crate::support::runner::Runner;
 
 /// What a run whose commits GitHub is to make left, with this agent.
@@ -38,11 +39,7 @@ fn github_makes_and_signs_the_commits_and_the_branch_here_follows() {
     let comment = runner.comment(number).unwrap();
     assert!(comment.contains(&head), "{comment}");
     assert!(comment.contains("signed by GitHub"), "{comment}");
-    assert!(
-        step.run.stdout.contains("signed by GitHub"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "signed by GitHub");
     assert_eq!(conclusion(&runner, &head), "success");
     assert_checks_over(&runner);
 }
@@ -59,11 +56,7 @@ fn an_object_planted_under_a_future_id_is_not_what_github_is_given() {
     let step = made(&mut runner, script);
     assert_eq!(runner.file("feature", "a.txt"), "fixed");
     assert_eq!(runner.server.pushes(), 0);
-    assert!(
-        step.run.stdout.contains("object store"),
-        "{}",
-        step.run.stdout
-    );
+    has(&step.run.stdout, "object store");
     runner.project.git(&["fsck", "--strict"]);
 }
 

@@ -24,8 +24,7 @@ fn subject(said: &str) -> String {
 #[test]
 fn prompt() {
     let project = fixable();
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     let prompt = project.prompt(1);
     let lines: Vec<&str> = prompt.lines().map(str::trim).collect();
     for line in [
@@ -209,8 +208,7 @@ fn special_characters_in_the_plan() {
         ),
     );
     project.commit_all("plan");
-    let agent = project.agent("touch new; echo Done.");
-    project.run(&agent, &[]).expect(0);
+    project.by("touch new; echo Done.", &[]).expect(0);
     assert_eq!(
         subjects(&project)[0],
         format!("[sprag] Complete task fix: {title}")
@@ -232,8 +230,7 @@ fn identity_in_actions() {
     let temp = project.outside("runner-temp");
     std::fs::create_dir(&temp).unwrap();
     project.env("RUNNER_TEMP", &temp);
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     assert_eq!(
         project.git(&["log", "-1", "--format=%an|%cn"]),
         "github-actions[bot]|github-actions[bot]"

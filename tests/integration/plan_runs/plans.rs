@@ -1,9 +1,9 @@
 //! Where a plan comes from, and what becomes of the tasks behind a failed one.
 
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{
-    FIX, FIXED, assert_nothing_recorded, end, ends, files_of, fixable, kept, plan_of, several,
-    statuses, subjects, warnings,
+    FIX, FIXED, end, ends, files_of, fixable, kept, plan_of, several, statuses, subjects, warnings,
 };
 use serde_json::json;
 use std::fs;
@@ -121,11 +121,7 @@ fn a_whole_plan_of_another_tool_is_done_with_its_last_task_and_not_when_an_agent
         let run = project.sprag(&args).expect(0);
         assert_eq!(run.summary["totals"]["done"], 2);
         let committed = |commit: &str| project.git(&["show", &format!("{commit}:{path}")]);
-        assert!(
-            committed("HEAD~1").contains("pending"),
-            "{}",
-            committed("HEAD~1")
-        );
+        has(&committed("HEAD~1"), "pending");
         assert!(committed("HEAD").contains(done), "{}", committed("HEAD"));
         assert_eq!((project.commits(), project.status().as_str()), (3, ""));
     }
@@ -188,11 +184,7 @@ fn a_task_list_is_worked_on_phase_by_phase() {
         .replace("- [ ] T002", "- [x] T002")
         .replace("- [ ] T005", "- [x] T005");
     assert_eq!(project.read(path), expected);
-    assert!(
-        project.prompt(1).contains("Part of: Phase 1: Setup"),
-        "{}",
-        project.prompt(1)
-    );
+    has(&project.prompt(1), "Part of: Phase 1: Setup");
     assert_eq!(project.status(), "");
 }
 
@@ -304,9 +296,9 @@ fn markdown_with_a_check_list() {
     assert_eq!(run.summary["totals"]["done"], 3);
     assert!(project.prompt(1).contains("with care"));
     let first = project.git(&["show", "HEAD~1:plan.md"]);
-    assert!(
-        first.contains("- [x] Make one\n      with care\n- [x] Make zero\n- [ ] Make two\n"),
-        "{first}"
+    has(
+        &first,
+        "- [x] Make one\n      with care\n- [x] Make zero\n- [ ] Make two\n",
     );
     let now = project.git(&["show", "HEAD:plan.md"]);
     assert_eq!(now, text.replace("[ ]", "[x]").trim_end());
@@ -323,12 +315,9 @@ fn markdown_with_headings() {
         .sprag(&["run", "--plan", "plan.md", "--agent-command", &agent])
         .expect(0);
     assert_eq!(run.summary["totals"]["done"], 2);
-    assert!(
-        project.prompt(1).contains(
-            "## Acceptance criteria\n\n- it is there\n\nVerify that all acceptance criteria are met"
-        ),
-        "{}",
-        project.prompt(1)
+    has(
+        &project.prompt(1),
+        "## Acceptance criteria\n\n- it is there\n\nVerify that all acceptance criteria are met",
     );
     let first = project.git(&["show", "HEAD~1:plan.md"]);
     assert_eq!(first.matches("done").count(), 1, "{first}");
@@ -346,8 +335,7 @@ fn markdown_with_headings() {
 fn comments_and_layout_of_the_plan_stay() {
     let text = "# a plan\ntitle:   Example   # its name\n\nverify: [ 'true' ]   # no check\ntasks:\n  # first\n  - id: one     # an id\n    title: 'Make one'\n";
     let project = Project::new(&[("plan.yaml", text)]);
-    let agent = project.agent(MAKE);
-    project.run(&agent, &[]).expect(0);
+    project.by(MAKE, &[]).expect(0);
     let now = project.read("plan.yaml");
     let without: Vec<&str> = now
         .lines()
@@ -365,8 +353,7 @@ fn comments_and_layout_of_the_plan_stay() {
 fn untracked_plan() {
     let project = Project::new(&[("a.txt", "broken\n")]);
     project.write("plan.yaml", &plan_of(&["fix"], FIXED));
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by(FIX, &[]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
     assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
     assert_eq!(
@@ -381,8 +368,7 @@ fn untracked_plan() {
 fn ignored_plan() {
     let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "plan.yaml\n")]);
     project.write("plan.yaml", &plan_of(&["fix"], FIXED));
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
     assert_eq!(statuses(&project.read("plan.yaml")), ["done"]);
 }
@@ -466,6 +452,9 @@ fn a_prompt_is_a_plan_of_one_task() {
             &agent,
         ])
         .expect(0);
+    assert_eq!(end(&run.summary), ("success", "verified"));
+    assert_eq!(project.status(), "");
+    assert!(!project.repo().join(".sprag").exists());
     assert_eq!(run.summary["totals"]["tasks"], 1);
     assert_eq!(run.task(0)["title"], "Fix a.txt");
     assert_eq!(run.summary["plan"]["path"], json!(null));
@@ -505,33 +494,13 @@ fn a_prompt_from_a_file() {
 #[test]
 fn an_agent_that_removes_the_plan() {
     let project = fixable();
-    let agent = project.agent(&format!("rm plan.yaml; {FIX}"));
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by(&format!("rm plan.yaml; {FIX}"), &[]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
     assert_eq!(
         statuses(&project.git(&["show", "HEAD:plan.yaml"])),
         ["done"]
     );
     assert_eq!(project.status(), "", "{:?}", warnings(&run));
-}
-
-#[test]
-fn a_failing_setup_starts_no_agent() {
-    let project = Project::new(&[]);
-    project.write(
-        "plan.yaml",
-        &format!(
-            "setup: [ 'echo no network; exit 7' ]\n{}",
-            plan_of(&["fix"], "true")
-        ),
-    );
-    project.commit_all("plan");
-    let head = project.head();
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(4);
-    assert_eq!(project.calls(), 0);
-    assert!(run.stderr.contains("no network"), "{}", run.stderr);
-    assert_nothing_recorded(&project, &head);
 }
 
 #[test]
@@ -545,8 +514,7 @@ fn setup_runs_once_and_its_files_are_no_work() {
         ),
     );
     project.commit_all("plan");
-    let agent = project.agent(MAKE);
-    project.run(&agent, &[]).expect(0);
+    project.by(MAKE, &[]).expect(0);
     assert_eq!(project.read("installed"), "call\n");
     assert_eq!(
         project.git(&["log", "--all", "--format=%h", "--", "installed"]),

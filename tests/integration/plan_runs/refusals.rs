@@ -1,5 +1,6 @@
 //! What keeps a run from beginning, and what keeps work from being committed.
 
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{
     FIX, assert_nothing_recorded, end, events, files_of, fixable, fixable_by, statuses, subjects,
@@ -7,55 +8,6 @@ use crate::support::tasks::{
 };
 use crate::support::user::User;
 use std::fs;
-use std::process::Command;
-
-#[test]
-fn bad_directory() {
-    let project = fixable();
-    let agent = project.agent(FIX);
-    let missing = project.run(&agent, &["-C", "nowhere"]).expect(2);
-    assert!(missing.stderr.contains("nowhere"), "{}", missing.stderr);
-    let elsewhere = tempfile::tempdir_in("/tmp").unwrap();
-    let plan = project.repo().join("plan.yaml");
-    let no_git = project.sprag(&[
-        "run",
-        "-C",
-        elsewhere.path().to_str().unwrap(),
-        "--plan",
-        plan.to_str().unwrap(),
-        "--agent-command",
-        &agent,
-    ]);
-    assert_eq!(no_git.code, 2, "{}", no_git.stderr);
-    assert!(
-        no_git.stderr.contains("is not inside a git repository"),
-        "{}",
-        no_git.stderr
-    );
-    assert_eq!(project.calls(), 0);
-}
-
-#[test]
-fn clean_start() {
-    let project = fixable();
-    let head = project.head();
-    project.write("a.txt", "half\n");
-    project.write("b.txt", "new\n");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(2);
-    assert_eq!(project.calls(), 0);
-    assert!(
-        run.stderr
-            .contains("the work tree is not clean:\n    a.txt\n    b.txt\n"),
-        "{}",
-        run.stderr
-    );
-    assert!(run.stderr.contains("--allow-dirty"), "{}", run.stderr);
-    assert!(run.stderr.contains("--resume"), "{}", run.stderr);
-    assert_eq!(run.dir, None, "nothing was begun");
-    assert_nothing_recorded(&project, &head);
-    assert_eq!(project.read("a.txt"), "half\n");
-}
 
 #[test]
 fn clean_start_with_ignored_files() {
@@ -67,8 +19,7 @@ fn clean_start_with_ignored_files() {
         ),
     ]);
     project.write("old.log", "old\n");
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
 }
 
@@ -77,27 +28,9 @@ fn staged_changes_are_dirt() {
     let project = fixable();
     project.write("a.txt", "staged\n");
     project.git(&["add", "a.txt"]);
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(2);
+    let run = project.by(FIX, &[]).expect(2);
     assert!(run.stderr.contains("\n    a.txt\n"), "{}", run.stderr);
     assert_eq!(project.status(), "M  a.txt");
-}
-
-#[test]
-fn a_second_run_in_the_same_repository_is_refused() {
-    let project = fixable();
-    let inner = project.outside("inner");
-    let agent = project.agent(&format!(
-        "cd \"$OUT\" && env XDG_STATE_HOME={state} {sprag} run -C {repo} --plan {repo}/plan.yaml --agent-command true --allow-dirty > {inner} 2>&1; echo $? >> {inner}; cd {repo}; {FIX}",
-        sprag = env!("CARGO_BIN_EXE_sprag"),
-        repo = project.repo().display(),
-        state = project.outside("../state").display(),
-        inner = inner.display(),
-    ));
-    project.run(&agent, &[]).expect(0);
-    let said = fs::read_to_string(inner).unwrap();
-    assert!(said.ends_with("4\n"), "{said}");
-    assert!(said.contains("pid "), "{said}");
 }
 
 #[test]
@@ -113,20 +46,12 @@ fn pre_commit_rejects() {
     let run = project.run(&agent, &[]).expect(0);
     assert_eq!(project.calls(), 2);
     let prompt = project.prompt(2);
-    assert!(
-        prompt.contains("CRITICAL: The commit was rejected."),
-        "{prompt}"
-    );
+    has(&prompt, "CRITICAL: The commit was rejected.");
     assert!(prompt.contains("a.txt lacks care"), "{prompt}");
     assert!(prompt.contains("This is retry attempt 1 of 3."), "{prompt}");
     let rejected = events(&run, "commit.rejected");
     assert_eq!(rejected.len(), 1);
-    assert!(
-        rejected[0]["reason"]
-            .as_str()
-            .unwrap()
-            .contains("a.txt lacks care")
-    );
+    has(rejected[0]["reason"].as_str().unwrap(), "a.txt lacks care");
     assert_eq!(project.git(&["rev-parse", "HEAD~1"]), head);
     assert_eq!(run.task(0)["attempts"], 2);
 }
@@ -140,6 +65,8 @@ fn pre_commit_rejects_to_the_end() {
     let run = project.run(&agent, &["--max-retries", "1"]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
+    let message = run.task(0)["message"].as_str().unwrap();
+    assert!(message.contains("never"), "{message}");
     assert_nothing_recorded(&project, &head);
     assert_eq!(project.status(), " M a.txt");
     assert_eq!(run.summary["commits"], serde_json::json!([]));
@@ -149,24 +76,10 @@ fn pre_commit_rejects_to_the_end() {
 fn pre_commit_rejects_and_nothing_is_done_about_it() {
     let project = fixable();
     project.hook("pre-commit", "echo never >&2; exit 1");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(FIX, &[]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(project.checks(), 2);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
-}
-
-#[test]
-fn commit_msg_rejects() {
-    let project = fixable();
-    project.hook(
-        "commit-msg",
-        "grep -q '^Fix: ' \"$1\" || { echo 'begin with Fix:' >&2; exit 1; }",
-    );
-    let agent = project.agent("[ $N = 2 ] && { echo 'fixed again' > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: Fix: the file'; exit; }; echo fixed > a.txt; echo Done.");
-    project.run(&agent, &[]).expect(0);
-    assert!(project.prompt(2).contains("begin with Fix:"));
-    assert_eq!(subjects(&project)[0], "Fix: the file");
 }
 
 #[test]
@@ -221,13 +134,10 @@ fn no_line_of_sprags_in_a_message_is_longer_than_hooks_accept() {
     fs::create_dir(&temp).unwrap();
     project.env("RUNNER_TEMP", &temp);
     project.hook("commit-msg", "! grep -E '^.{101}' \"$1\"");
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     let message = project.git(&["log", "-1", "--format=%B"]);
-    assert!(
-        message.contains("\nSprag-Task: ppp") && message.contains("p/fix\nSprag-Run: 0"),
-        "{message}"
-    );
+    has(&message, "\nSprag-Task: ppp");
+    has(&message, "p/fix\nSprag-Run: 0");
 }
 
 #[test]
@@ -252,8 +162,7 @@ fn post_commit_dirt() {
         "pre-commit",
         "grep -q formatted a.txt || echo formatted >> a.txt",
     );
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by(FIX, &[]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
     assert_eq!(project.checks(), 3);
     assert_eq!(project.git(&["show", "HEAD:a.txt"]), "fixed\nformatted");
@@ -266,8 +175,7 @@ fn post_commit_dirt_without_end() {
     let project = fixable();
     let head = project.head();
     project.hook("pre-commit", "echo again >> a.txt");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(FIX, &[]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
     assert_eq!(project.checks(), 3);
     assert_nothing_recorded(&project, &head);
@@ -288,10 +196,7 @@ fn a_new_file_that_cannot_be_read_is_told_and_tried_again() {
     let run = run.expect(0);
     assert_eq!(project.calls(), 2, "{}", run.stdout);
     let prompt = project.prompt(2);
-    assert!(
-        prompt.contains("cannot read new.txt; make it readable"),
-        "{prompt}"
-    );
+    has(&prompt, "cannot read new.txt; make it readable");
     assert_eq!(events(&run, "commit.rejected")[0]["by_hook"], false);
     assert_eq!(run.task(0)["reason"], "verified");
 }
@@ -304,8 +209,7 @@ fn post_commit_hooks_do_not_run() {
     let doctor = project.sprag(&["doctor"]).stdout;
     let idle = "only pre-commit and commit-msg run, and not prepare-commit-msg, post-commit";
     assert!(doctor.contains(idle), "{doctor}");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by(FIX, &[]).expect(0);
     let said = "hooks that do not run: prepare-commit-msg, post-commit";
     assert_eq!(run.stdout.matches(said).count(), 1, "{}", run.stdout);
     assert_eq!(project.status(), "");
@@ -317,8 +221,7 @@ fn a_hook_that_breaks_the_work() {
     let project = fixable_by("grep -qx fixed a.txt && ! grep -q broken a.txt");
     let head = project.head();
     project.hook("pre-commit", "grep -q broken a.txt || echo broken >> a.txt");
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    let run = project.by(FIX, &["--max-retries", "0"]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "verification_failed"));
     assert_nothing_recorded(&project, &head);
 }
@@ -330,8 +233,7 @@ fn git_add_fails() {
     let lock = project.repo().join(".git/index.lock");
     // Another git holds the index for good.
     project.hook("pre-commit", &format!("touch {}", lock.display()));
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(FIX, &[]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
     let message = run.task(0)["message"].as_str().unwrap();
     assert!(message.contains("index.lock"), "{message}");
@@ -341,22 +243,6 @@ fn git_add_fails() {
     assert_eq!(project.status(), " M a.txt");
     assert_eq!(statuses(&project.read("plan.yaml")), ["-"]);
     assert_eq!(run.summary["commits"], serde_json::json!([]));
-}
-
-#[test]
-fn a_lock_that_the_agent_left_is_removed() {
-    let project = fixable();
-    let agent = project.agent(&format!(
-        "touch .git/index.lock .git/refs/heads/main.lock; {FIX}"
-    ));
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(
-        warnings(&run),
-        [
-            "a lock left behind was removed: .git/index.lock",
-            "a lock left behind was removed: .git/refs/heads/main.lock"
-        ]
-    );
 }
 
 #[test]
@@ -370,8 +256,7 @@ fn a_commit_that_nobody_verified_does_not_stay_in_the_branch() {
             repo.display()
         ),
     );
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(FIX, &[]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
     assert_eq!(subjects(&project), ["plan", "base"]);
     let kept = format!("refs/sprag/{}/fix", run.summary["run_id"].as_str().unwrap());
@@ -380,56 +265,12 @@ fn a_commit_that_nobody_verified_does_not_stay_in_the_branch() {
 }
 
 #[test]
-fn shallow_and_detached() {
-    let source = fixable();
-    let project = Project::new(&[]);
-    let url = format!("file://{}", source.repo().display());
-    project.git(&["fetch", "--quiet", "--depth=1", &url, "main"]);
-    project.git(&["checkout", "--quiet", "--detach", "FETCH_HEAD"]);
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(end(run.task(0)), ("done", "verified"));
-    assert_eq!(run.summary["branch"], serde_json::Value::Null);
-    assert_eq!(
-        project.git(&["log", "--format=%s"]),
-        "[sprag] Complete task fix: Fix a.txt\nplan"
-    );
-    assert_eq!(project.status(), "");
-}
-
-#[test]
-fn unborn() {
-    let project = Project::new(&[]);
-    fs::remove_dir_all(project.repo().join(".git")).unwrap();
-    let made = Command::new("git")
-        .args(["init", "--quiet", "--initial-branch=main"])
-        .current_dir(project.repo())
-        .status();
-    assert!(made.unwrap().success());
-    let agent = project.agent(FIX);
-    project
-        .sprag(&[
-            "run",
-            "--prompt",
-            "Fix",
-            "--verify",
-            "true",
-            "--agent-command",
-            &agent,
-        ])
-        .expect(0);
-    assert_eq!(project.commits(), 1);
-    assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
-}
-
-#[test]
 fn a_hook_without_its_interpreter_costs_no_turn() {
     let project = fixable();
     project.hook("pre-commit", "");
     let hook = project.repo().join(".git/hooks/pre-commit");
     fs::write(&hook, "#!/usr/bin/env no-such-program\n").unwrap();
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(4);
+    let run = project.by(FIX, &[]).expect(4);
     let said =
         "the pre-commit hook of the repository needs `no-such-program`, which is not installed";
     assert!(run.stderr.contains(said), "{}", run.stderr);
@@ -440,7 +281,6 @@ fn a_hook_without_its_interpreter_costs_no_turn() {
 fn a_hook_that_refuses_a_commit_without_changes_is_not_asked_before_there_is_one() {
     let project = fixable();
     project.hook("pre-commit", "! git diff --cached --quiet");
-    let agent = project.agent(FIX);
-    project.run(&agent, &[]).expect(0);
+    project.by(FIX, &[]).expect(0);
     assert_eq!(project.calls(), 1);
 }

@@ -38,7 +38,7 @@ fn in_clone(args: &[&str], prepare: impl Fn(&Project, &str)) -> (Project, Run, V
 fn shallow_and_detached_clones_are_committed_to() {
     let (.., changed) = in_clone(&["--depth", "1"], |_, _| {});
     assert_eq!(changed, FIXED);
-    let (project, _, changed) = in_clone(&["--depth", "1"], |project, clone| {
+    let (project, run, changed) = in_clone(&["--depth", "1"], |project, clone| {
         project.git(&["-C", clone, "checkout", "--quiet", "--detach"]);
         project.git(&["-C", clone, "update-ref", "-d", "refs/remotes/origin/main"]);
     });
@@ -46,6 +46,7 @@ fn shallow_and_detached_clones_are_committed_to() {
     let clone = project.outside("clone");
     let head = fs::read_to_string(clone.join(".git/HEAD")).unwrap();
     assert!(!head.starts_with("ref:"), "{head}");
+    assert!(run.summary["branch"].is_null());
 }
 
 #[test]

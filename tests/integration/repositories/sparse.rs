@@ -74,8 +74,7 @@ fn a_plan_in_a_sparse_checkout_keeps_its_status() {
     );
     project.git(&["sparse-checkout", "set", "--cone", "near"]);
     let base = project.head();
-    let agent = project.agent("echo fixed > near/a.txt; echo Done.");
-    let run = project.run(&agent, &[]);
+    let run = project.by("echo fixed > near/a.txt; echo Done.", &[]);
     assert_exact(&project, run, &base, &["M near/a.txt", "M plan.yaml"]);
 }
 

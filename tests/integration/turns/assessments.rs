@@ -1,11 +1,11 @@
 //! Each row of the table of assessments, as far as the others do not show it.
 
+use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{
     FIX, assert_nothing_recorded, assessments, end, ends, events, fixable, fixable_by, kept,
-    logged, several, statuses, subjects, warnings,
+    logged, several, statuses, subjects,
 };
-use crate::support::time_limit::turns_under_limit;
 
 #[test]
 fn awaiting_input() {
@@ -47,10 +47,9 @@ fn reports_blocked() {
         assessments(run.task(0)),
         ["reports_blocked", "reports_blocked"]
     );
-    assert!(
-        project
-            .prompt(2)
-            .contains("Either do the work after all, or begin your final message with `FAILED:")
+    has(
+        &project.prompt(2),
+        "Either do the work after all, or begin your final message with `FAILED:",
     );
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
     assert_eq!(project.checks(), 2);
@@ -150,10 +149,7 @@ fn claims_done() {
     assert_eq!(assessments(run.task(0)), ["claims_done", "changed"]);
     let prompt = project.prompt(2);
     let head = project.git(&["rev-parse", "HEAD~1"]);
-    assert!(
-        prompt.contains(&format!("(HEAD is {}", head.get(..7).unwrap())),
-        "{prompt}"
-    );
+    has(&prompt, format!("(HEAD is {}", head.get(..7).unwrap()));
     assert!(prompt.contains("no file has changed"), "{prompt}");
     for way in [
         "`ALREADY_SATISFIED: <why>`",
@@ -173,17 +169,6 @@ fn claims_done_with_passing_checks_is_no_success() {
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
     assert_eq!(run.task(0)["checks"][0]["passed"], true);
     assert_nothing_recorded(&project, &head);
-}
-
-#[test]
-fn claims_done_on_a_retry_gets_no_nudge() {
-    let project = fixable();
-    let agent = project.agent("[ $N = 1 ] && echo wrong > a.txt; echo 'I have fixed a.txt.'");
-    let run = project.run(&agent, &[]).expect(1);
-    assert_eq!(project.calls(), 2);
-    assert_eq!(run.task(0)["nudges"], 0);
-    assert_eq!(project.checks(), 2);
-    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
 }
 
 #[test]
@@ -225,55 +210,6 @@ fn revert_to_the_start_is_no_progress() {
 }
 
 #[test]
-fn agent_unavailable() {
-    let cases = [
-        ("exit 127", "127"),
-        ("exit 126", "126"),
-        (
-            "echo 'Error: 401 invalid api key'; exit 1",
-            "invalid api key",
-        ),
-    ];
-    for (script, said) in cases {
-        let project = fixable();
-        let head = project.head();
-        let agent = project.agent(script);
-        let run = project.run(&agent, &[]).expect(4);
-        assert_eq!(project.calls(), 1, "{script}");
-        assert_eq!(
-            end(run.task(0)),
-            ("failed", "agent_unavailable"),
-            "{script}"
-        );
-        assert!(
-            run.task(0)["message"].as_str().unwrap().contains(said),
-            "{}",
-            run.task(0)["message"]
-        );
-        assert_nothing_recorded(&project, &head);
-    }
-}
-
-#[test]
-fn agent_crashed() {
-    let project = fixable();
-    let agent = project
-        .agent("[ $N = 1 ] && { echo half > b.txt; kill -9 $$; }; echo fixed > a.txt; echo Done.");
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(assessments(run.task(0)), ["agent_crashed", "changed"]);
-    assert_eq!(project.checks(), 2, "half-work is not verified");
-    assert_eq!(run.task(0)["attempts"], 2);
-    let prompt = project.prompt(2);
-    assert!(
-        prompt.contains("CRITICAL: Your last turn was cut off before it was finished"),
-        "{prompt}"
-    );
-    assert!(prompt.contains("Continue where it stopped."), "{prompt}");
-    assert_eq!(project.read("b.txt"), "half\n");
-    assert_eq!(project.status(), "");
-}
-
-#[test]
 fn an_api_error_on_stderr_is_not_a_crash() {
     let project = fixable();
     let agent = project.agent("echo 'Error: 401 Unauthorized: invalid api key' >&2; exit 1");
@@ -300,27 +236,9 @@ fn agent_crashed_to_the_end() {
     let run = project.run(&agent, &["--max-retries", "1"]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(end(run.task(0)), ("failed", "agent_crashed"));
+    assert_eq!((project.checks(), project.status()), (0, "?? b.txt".into()));
     assert_nothing_recorded(&project, &head);
     assert!(kept(&run, "patches/fix.patch").contains("+half"));
-}
-
-#[test]
-fn turn_timeout() {
-    let (project, run) = turns_under_limit(&["turn_timeout", "changed"], |limit| {
-        let project = fixable();
-        let agent = project.agent(
-            "[ $N = 1 ] && { echo half > b.txt; sleep 600; }; echo fixed > a.txt; echo Done.",
-        );
-        let run = project.run(&agent, &["--turn-timeout", &format!("{limit}s")]);
-        (project, run)
-    });
-    run.expect(0);
-    assert_eq!(project.checks(), 2);
-    assert!(
-        project.prompt(2).contains("cut off"),
-        "{}",
-        project.prompt(2)
-    );
 }
 
 #[test]
@@ -330,11 +248,9 @@ fn policy_violation() {
     let agent = project.agent("mkdir -p .github/workflows; echo x > .github/workflows/a.yml; echo fixed > a.txt; echo Done.");
     let run = project.run(&agent, &["--on-protected", "block"]).expect(3);
     assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
-    assert!(
-        run.task(0)["message"]
-            .as_str()
-            .unwrap()
-            .contains(".github/workflows/a.yml")
+    has(
+        run.task(0)["message"].as_str().unwrap(),
+        ".github/workflows/a.yml",
     );
     assert_eq!(project.checks(), 1);
     assert_nothing_recorded(&project, &head);
@@ -361,10 +277,8 @@ fn a_change_of_a_protected_path_is_held_back_and_the_rest_is_verified_without_it
         "1 of 1 task done without `.claude`, `.github/workflows/a.yml`, which wait for you";
     assert!(run.stdout.contains(headline), "{}", run.stdout);
     let told = run.summary["warnings"].to_string();
-    assert!(
-        told.contains(".github/workflows/a.yml") && told.contains(".claude"),
-        "{told}"
-    );
+    has(&told, ".github/workflows/a.yml");
+    has(&told, ".claude");
     let name = told
         .split("kept as ")
         .nth(1)
@@ -395,67 +309,7 @@ fn a_task_that_changes_nothing_but_protected_paths_needs_permission_or_is_blocke
     assert!(run.stdout.contains("1 waiting for you"), "{}", run.stdout);
     let patch = run.task(0)["held"][0]["patch"].as_str().unwrap();
     assert!(message.contains(patch), "{message}");
-    assert_eq!(
-        (project.head(), project.status()),
-        (head.clone(), "".into())
-    );
+    assert_eq!((project.head(), project.status()), (head, "".into()));
     let patch = run.dir.as_ref().unwrap().join(patch);
     project.git(&["apply", "--check", patch.to_str().unwrap()]);
-
-    let run = project.run(&agent, &["--on-protected", "block"]).expect(3);
-    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
-    assert_eq!(project.head(), head);
-}
-
-#[test]
-fn a_switched_branch_is_a_violation() {
-    let project = fixable();
-    let head = project.head();
-    let agent = project.agent("git checkout --quiet -b other; echo fixed > a.txt; echo Done.");
-    let run = project.run(&agent, &[]).expect(3);
-    assert_eq!(end(run.task(0)), ("blocked", "policy_violation"));
-    assert_eq!(project.git(&["rev-parse", "main"]), head);
-}
-
-#[test]
-fn changed_hooks_and_configuration_are_undone() {
-    let project = fixable();
-    let config = std::fs::read_to_string(project.repo().join(".git/config")).unwrap();
-    let agent = project.agent(
-        "git config user.email agent@example.invalid; printf '#!/bin/sh\\nexit 1\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo fixed > a.txt; echo Done.",
-    );
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(end(run.task(0)), ("done", "verified"));
-    assert!(!project.repo().join(".git/hooks/pre-commit").exists());
-    let now = std::fs::read_to_string(project.repo().join(".git/config")).unwrap();
-    assert_eq!(now, config);
-    let author = project.git(&["log", "-1", "--format=%ae"]);
-    assert_eq!(author, "tester@example.invalid");
-    let warned = warnings(&run).join("\n");
-    assert!(
-        warned.contains("config") && warned.contains("hooks"),
-        "{warned}"
-    );
-}
-
-#[test]
-fn no_check_is_unverified() {
-    let project = Project::new(&[(
-        "plan.yaml",
-        "title: Example\ntasks: [ { id: fix, title: Fix } ]\n",
-    )]);
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(end(run.task(0)), ("done", "unverified"));
-    assert_eq!(end(&run.summary), ("unverified", "unverified"));
-    assert_eq!(project.commits(), 2);
-    let project = Project::new(&[(
-        "plan.yaml",
-        "title: Example\ntasks: [ { id: fix, title: Fix } ]\n",
-    )]);
-    let head = project.head();
-    let agent = project.agent(FIX);
-    let run = project.run(&agent, &["--if-unverified", "fail"]).expect(1);
-    assert_eq!(end(run.task(0)), ("failed", "unverified"));
-    assert_nothing_recorded(&project, &head);
 }

@@ -1,9 +1,7 @@
 //! What a turn did is read from the repository.
 
 use crate::support::project::Project;
-use crate::support::tasks::{
-    FIX, FIXED, assessments, end, files_of, fixable, fixable_by, logged, subjects, warnings,
-};
+use crate::support::tasks::{FIX, assessments, end, files_of, fixable, fixable_by, warnings};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -65,37 +63,6 @@ fn untracked_counts_and_ignored_does_not() {
 }
 
 #[test]
-fn direct_commit() {
-    let project = fixable();
-    let agent = project.agent(
-        "echo fixed > a.txt; git commit --quiet --all --message 'by the agent'; echo 'Plan: I will edit a.txt.'",
-    );
-    let run = project
-        .run(&agent, &["--agent-commits", "accept"])
-        .expect(0);
-    assert_eq!(project.calls(), 1);
-    assert_eq!(assessments(run.task(0)), ["changed"]);
-    assert_eq!(run.task(0)["agent_commits"], 1);
-    assert_eq!(run.summary["totals"]["nudges"], 0);
-    assert!(
-        logged(&run, "the agent made 1 commit itself"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!(
-        subjects(&project),
-        [
-            "[sprag] Complete task fix: Fix a.txt",
-            "by the agent",
-            "plan",
-            "base"
-        ]
-    );
-    assert_eq!(files_of(&project, "HEAD"), ["plan.yaml"]);
-    assert_eq!(project.status(), "");
-}
-
-#[test]
 fn delete_or_rename() {
     for script in [
         "rm a.txt",
@@ -122,8 +89,7 @@ fn delete_or_rename() {
 #[test]
 fn mode_changes_count() {
     let project = fixable_by("test -x a.txt");
-    let agent = project.agent("chmod +x a.txt; echo Done.");
-    let run = project.run(&agent, &[]).expect(0);
+    let run = project.by("chmod +x a.txt; echo Done.", &[]).expect(0);
     assert_eq!(assessments(run.task(0)), ["changed"]);
     let listed = project.git(&["ls-files", "--stage", "a.txt"]);
     assert!(listed.starts_with("100755 "), "{listed}");
@@ -218,25 +184,4 @@ fn sandbox_permissions() {
         "{warned:?}"
     );
     assert_eq!(end(run.task(0)), ("failed", "commit_rejected"));
-}
-
-#[test]
-fn zero_config() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let agent = project.agent(FIX);
-    let run = project
-        .sprag(&[
-            "run",
-            "--prompt",
-            "Fix a.txt",
-            "--agent-command",
-            &agent,
-            "--verify",
-            FIXED,
-        ])
-        .expect(0);
-    assert_eq!(end(&run.summary), ("success", "verified"));
-    assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
-    assert_eq!(project.status(), "");
-    assert!(!project.repo().join(".sprag").exists());
 }

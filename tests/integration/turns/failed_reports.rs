@@ -38,8 +38,7 @@ fn failed_first() {
 #[test]
 fn failed_details() {
     let project = fixable();
-    let agent = project.agent(REPORT);
-    let run = project.run(&agent, &[]).expect(3);
+    let run = project.by(REPORT, &[]).expect(3);
     assert_eq!(
         run.task(0)["failed_report"],
         json!({

@@ -47,8 +47,7 @@ fn needs_both_signals() {
 fn no_text_no_change() {
     let project = fixable();
     let head = project.head();
-    let agent = project.agent("echo Done.");
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by("echo Done.", &[]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(assessments(run.task(0)), ["claims_done", "claims_done"]);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
@@ -62,8 +61,7 @@ fn no_text_no_change() {
 fn at_most_three_retries() {
     let project = fixable();
     let head = project.head();
-    let agent = project.agent(PLAN_ONLY);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(PLAN_ONLY, &[]).expect(1);
     assert_eq!(project.calls(), 4);
     assert_eq!(assessments(run.task(0)), ["planning_only"; 4]);
     assert_eq!(end(run.task(0)), ("failed", "planning_only"));
@@ -78,6 +76,32 @@ fn at_most_three_retries() {
     assert_eq!(project.checks(), 2, "one verification for evidence");
     assert_eq!(project.status(), "");
     assert_nothing_recorded(&project, &head);
+    assert!(!NUDGES.iter().any(|nudge| project.prompt(1).contains(nudge)));
+    for (index, nudge) in NUDGES.iter().enumerate() {
+        let prompt = project.prompt(u32::try_from(index).unwrap() + 2);
+        assert!(prompt.ends_with(nudge), "{prompt}");
+        let others = NUDGES.iter().filter(|other| *other != nudge);
+        assert_eq!(others.filter(|other| prompt.contains(**other)).count(), 0);
+    }
+    let first = project.prompt(1);
+    assert!(first.contains("# Task fix: Fix a.txt\n\na.txt must say fixed\n"));
+    for n in 2..=4 {
+        let prompt = project.prompt(n);
+        assert!(prompt.starts_with(&first), "{prompt}");
+    }
+    let said: Vec<&str> = events(&run, "retry.scheduled")
+        .iter()
+        .map(|event| event["message"].as_str().unwrap())
+        .collect();
+    let expected = [2, 3, 4].map(|k| {
+        format!("Implementer appears to have planned but not executed. Retrying (attempt {k}/4)...")
+    });
+    assert_eq!(said, expected);
+    for k in 1..4 {
+        let line = format!("nudge {k} of 3: Implementer appears to have planned but not executed");
+        assert!(logged(&run, &line), "{}", run.stdout);
+    }
+    assert!(!logged(&run, &expected[0]), "{}", run.stdout);
 }
 
 #[test]
@@ -87,8 +111,7 @@ fn exhausted_without_a_check() {
     let plan = "title: Example\ntasks:\n  - { id: fix, title: Fix a.txt }\n";
     project.write("plan.yaml", plan);
     project.commit_all("a plan without checks");
-    let agent = project.agent(PLAN_ONLY);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(PLAN_ONLY, &[]).expect(1);
     assert_eq!(project.calls(), 4);
     assert_eq!(end(run.task(0)), ("failed", "planning_only"));
     assert_eq!(run.summary["totals"]["verifications"], 0);
@@ -102,38 +125,10 @@ fn passing_checks_do_not_make_a_plan_a_success() {
     project.write("a.txt", "fixed\n");
     project.commit_all("fixed by somebody else");
     let head = project.head();
-    let agent = project.agent(PLAN_ONLY);
-    let run = project.run(&agent, &[]).expect(1);
+    let run = project.by(PLAN_ONLY, &[]).expect(1);
     assert_eq!(end(run.task(0)), ("failed", "planning_only"));
     assert_eq!(run.task(0)["checks"][0]["passed"], true);
     assert_nothing_recorded(&project, &head);
-}
-
-#[test]
-fn escalating_prompts() {
-    let project = fixable();
-    let agent = project.agent(PLAN_ONLY);
-    project.run(&agent, &[]).expect(1);
-    assert!(!NUDGES.iter().any(|nudge| project.prompt(1).contains(nudge)));
-    for (index, nudge) in NUDGES.iter().enumerate() {
-        let prompt = project.prompt(u32::try_from(index).unwrap() + 2);
-        assert!(prompt.ends_with(nudge), "{prompt}");
-        let others = NUDGES.iter().filter(|other| *other != nudge);
-        assert_eq!(others.filter(|other| prompt.contains(**other)).count(), 0);
-    }
-}
-
-#[test]
-fn context_kept() {
-    let project = fixable();
-    let agent = project.agent(PLAN_ONLY);
-    project.run(&agent, &[]).expect(1);
-    let first = project.prompt(1);
-    assert!(first.contains("# Task fix: Fix a.txt\n\na.txt must say fixed\n"));
-    for n in 2..=4 {
-        let prompt = project.prompt(n);
-        assert!(prompt.starts_with(&first), "{prompt}");
-    }
 }
 
 #[test]
@@ -165,26 +160,6 @@ fn resolved_on_the_last_turn() {
     let run = project.run(&agent, &["-v"]).expect(0);
     assert_eq!(project.calls(), 4);
     assert!(logged(&run, "resolved on attempt 4/4"), "{}", run.stdout);
-}
-
-#[test]
-fn counter_logs() {
-    let project = fixable();
-    let agent = project.agent(PLAN_ONLY);
-    let run = project.run(&agent, &[]).expect(1);
-    let said: Vec<&str> = events(&run, "retry.scheduled")
-        .iter()
-        .map(|event| event["message"].as_str().unwrap())
-        .collect();
-    let expected = [2, 3, 4].map(|k| {
-        format!("Implementer appears to have planned but not executed. Retrying (attempt {k}/4)...")
-    });
-    assert_eq!(said, expected);
-    for k in 1..4 {
-        let line = format!("nudge {k} of 3: Implementer appears to have planned but not executed");
-        assert!(logged(&run, &line), "{}", run.stdout);
-    }
-    assert!(!logged(&run, &expected[0]), "{}", run.stdout);
 }
 
 #[test]
