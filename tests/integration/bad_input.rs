@@ -187,21 +187,6 @@ fn an_unknown_key() {
             "error: p.yaml:1:1: `verfy` is not a key of a plan (did you mean `verify`?)\n",
         ),
         (
-            "p.yaml",
-            "tasks:\n- title: x\n  verfy: ['false']\n",
-            "error: p.yaml:3:3: `verfy` is not a key of a task (did you mean `verify`?)\n",
-        ),
-        (
-            "p.yaml",
-            "verify: [{ run: x, tmeout: 1m }]\ntasks: [{title: x}]\n",
-            "error: p.yaml:1:20: a check has no part `tmeout`, only name, run, kind, timeout, junit, problem_matcher, directory (did you mean `timeout`?)\n",
-        ),
-        (
-            "p.yaml",
-            "progress: { ignroe: [x] }\ntasks: [{title: x}]\n",
-            "error: p.yaml:1:13: progress has no part `ignroe`, only ignore (did you mean `ignore`?)\n",
-        ),
-        (
             "p.md",
             "---\nverfy: ['false']\n---\n- [ ] x\n",
             "error: p.md:2:1: `verfy` is not a key of a plan (did you mean `verify`?)\n",

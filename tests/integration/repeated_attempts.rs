@@ -142,26 +142,6 @@ fn history() {
 }
 
 #[test]
-fn limits() {
-    let check = "for n in one two three; do echo \"FAIL $n: got $(cat a.txt)\"; done; exit 1";
-    let project = project(check);
-    run(&project, ANOTHER_WORD, &["--max-retries", "4"]).expect(1);
-    let prompt = project.prompt(5);
-    let start = prompt.find("## Previous attempts").unwrap();
-    let told: Vec<&str> = prompt[start..]
-        .lines()
-        .filter(|line| line.starts_with("Attempt ") || line.starts_with("  - "))
-        .collect();
-    let attempt = |n: u32| format!("Attempt {n}: a.txt -> failed_tests");
-    let errors = |word: &str| ["one", "two"].map(|n| format!("  - FAIL {n}: got {word}"));
-    let expected: Vec<String> = [(2, "pear"), (3, "plum"), (4, "fig")]
-        .into_iter()
-        .flat_map(|(n, word)| std::iter::once(attempt(n)).chain(errors(word)))
-        .collect();
-    assert_eq!(told, expected);
-}
-
-#[test]
 fn reset_between_runs() {
     let project = project(CHECK);
     let first = run(&project, ANOTHER_WORD, &["--max-retries", "1"]).expect(1);
@@ -260,21 +240,6 @@ fn dependency_hints() {
     has(hint, "left-pad");
     has(hint, "install");
     assert!(!project.prompt(1).contains("## Hints"));
-}
-
-#[test]
-fn compile_error_hints() {
-    let check = "grep -qx fixed a.txt || { printf 'error[E0425]: cannot find value `x` in this scope\\n --> src/lib.rs:3:5\\n'; exit 1; }";
-    let project = project(check);
-    run(
-        &project,
-        &words("echo apple > a.txt", "echo fixed > a.txt"),
-        &[],
-    )
-    .expect(0);
-    let prompt = project.prompt(2);
-    let (_, hints) = prompt.split_once("## Hints\n\n").unwrap();
-    assert!(hints.lines().next().unwrap().contains("compile"), "{hints}");
 }
 
 #[test]

@@ -5,11 +5,8 @@ mod wire;
 
 use super::*;
 use serde_json::{Value, json};
-use server::{ReceivedRequest, Say, Server, json as answer, with};
-use std::sync::{Arc, Mutex};
+use server::{Say, Server, json as answer};
 
-const COMMENTS: &str = "/repos/octo/hello/issues/7/comments";
-const CHECKS: &str = "/repos/octo/hello/check-runs";
 const MARKER: &str = "<!-- sprag:status -->";
 
 fn me() -> Identity {
@@ -23,63 +20,9 @@ fn comment(id: u64, login: &str, body: &str) -> Value {
     json!({ "id": id, "body": body, "html_url": "u", "user": { "login": login, "type": "Bot" }, "new": [] })
 }
 
-/// A server that stores comments. Its first responses to posting one follow `faults`.
-fn comments(mut there: Vec<Value>, mut faults: Vec<(bool, Say)>) -> Server {
-    Server::start(move |asked| {
-        if asked.method == "GET" {
-            return answer(200, &there);
-        }
-        let id = there.len() as u64 + 100;
-        let new = comment(
-            id,
-            "github-actions[bot]",
-            asked.body["body"].as_str().unwrap(),
-        );
-        if faults.is_empty() {
-            there.push(new.clone());
-            return answer(201, new);
-        }
-        let (lands, say) = faults.remove(0);
-        if lands {
-            there.push(new);
-        }
-        say
-    })
-}
-
-#[tokio::test]
-async fn a_comment_whose_answer_was_lost_is_found_and_not_written_again() {
-    for lost in [Say::HangUp, answer(502, json!({}))] {
-        let server = comments(Vec::new(), vec![(true, lost)]);
-        let repo = server.repo();
-        let body = format!("{MARKER}\nhello");
-        let written = repo.create_comment(7, &body, MARKER, &me()).await.unwrap();
-        assert_eq!((written.id, written.body), (100, body));
-        assert_eq!(server.count("POST", COMMENTS), 1);
-        let incidents = repo.client.take_incidents().join("\n");
-        assert!(
-            incidents.contains("the request had succeeded after all"),
-            "{incidents}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn a_comment_that_did_not_land_is_written_again_after_a_look() {
-    let faults = vec![(false, Say::HangUp), (false, answer(503, json!({})))];
-    let server = comments(Vec::new(), faults);
-    let body = format!("{MARKER}\nhello");
-    server
-        .repo()
-        .create_comment(7, &body, MARKER, &me())
-        .await
-        .unwrap();
-    let methods: Vec<String> = server
-        .asked()
-        .into_iter()
-        .map(|asked| asked.method)
-        .collect();
-    assert_eq!(methods, ["POST", "GET", "POST", "GET", "POST"]);
+/// A server that stores these comments.
+fn comments(there: Vec<Value>) -> Server {
+    Server::start(move |_| answer(200, &there))
 }
 
 #[tokio::test]
@@ -91,13 +34,13 @@ async fn a_marker_in_anybody_elses_comment_counts_for_nothing() {
         "github-actions[bot]",
         &format!("quoted\n{MARKER}"),
     ));
-    let server = comments(there.clone(), Vec::new());
+    let server = comments(there.clone());
     assert_eq!(
         server.repo().own_comment(7, MARKER, &me()).await.unwrap(),
         None
     );
     there.push(comment(3, "github-actions[bot]", &forged));
-    let server = comments(there, Vec::new());
+    let server = comments(there);
     let found = server.repo().own_comment(7, MARKER, &me()).await.unwrap();
     assert_eq!(found.map(|comment| comment.id), Some(3));
 }
@@ -115,106 +58,6 @@ async fn our_comment_is_found_on_a_later_page() {
     });
     let found = server.repo().own_comment(7, MARKER, &me()).await.unwrap();
     assert_eq!(found.map(|comment| comment.id), Some(500));
-}
-
-fn new_check() -> NewCheckRun {
-    NewCheckRun {
-        name: "Sprag".to_owned(),
-        head_sha: "a".repeat(40),
-        external_id: "run-1".to_owned(),
-        state: CheckUpdate {
-            status: Some(CheckStatus::InProgress),
-            ..CheckUpdate::default()
-        },
-    }
-}
-
-#[tokio::test]
-async fn a_check_run_whose_answer_was_lost_is_found_by_name_key_and_commit() {
-    let mut there: Vec<Value> = Vec::new();
-    let server = Server::start(move |asked| match asked.method.as_str() {
-        "GET" => answer(
-            200,
-            json!({ "total_count": there.len(), "check_runs": there }),
-        ),
-        _ => {
-            let mut run = asked.body.clone();
-            run["id"] = json!(9);
-            let mut other = run.clone();
-            other["external_id"] = json!("run-0");
-            other["id"] = json!(8);
-            there.extend([other, run]);
-            Say::HangUp
-        }
-    });
-    let run = server.repo().create_check_run(&new_check()).await.unwrap();
-    assert_eq!(run.id, 9);
-    assert_eq!(server.count("POST", CHECKS), 1);
-}
-
-fn annotation(number: u32) -> Annotation {
-    Annotation {
-        path: "src/lib.rs".to_owned(),
-        start_line: number,
-        end_line: number,
-        start_column: None,
-        end_column: None,
-        annotation_level: "failure",
-        message: "no".to_owned(),
-        title: None,
-        raw_details: None,
-    }
-}
-
-/// Sends 1,234 annotations while the 13th request fails. Returns the lines that arrived and the requests.
-async fn annotate(lands: bool) -> (Vec<u64>, usize, usize) {
-    let there: Arc<Mutex<Vec<u64>>> = Arc::default();
-    let lines = Arc::clone(&there);
-    let mut patches = 0;
-    let server = Server::start(move |asked: &ReceivedRequest| {
-        let mut there = lines.lock().unwrap();
-        if asked.method == "PATCH" {
-            patches += 1;
-            let batch = asked.body["output"]["annotations"].as_array().unwrap();
-            assert!(batch.len() <= 50);
-            if patches != 13 || lands {
-                there.extend(
-                    batch
-                        .iter()
-                        .map(|note| note["start_line"].as_u64().unwrap()),
-                );
-            }
-            if patches == 13 {
-                return answer(502, json!({ "message": "Server Error" }));
-            }
-        }
-        answer(
-            200,
-            json!({ "id": 5, "output": { "annotations_count": there.len() } }),
-        )
-    });
-    let notes: Vec<Annotation> = (1..=1_234).map(annotation).collect();
-    let output = Output::default();
-    let there_now = server
-        .repo()
-        .add_annotations(5, &output, &notes, 0)
-        .await
-        .unwrap();
-    assert_eq!(there_now, 1_234);
-    let path = format!("{CHECKS}/5");
-    let arrived = there.lock().unwrap().clone();
-    (
-        arrived,
-        server.count("PATCH", &path),
-        server.count("GET", &path),
-    )
-}
-
-#[tokio::test]
-async fn annotations_are_neither_lost_nor_doubled_when_a_request_fails() {
-    let all: Vec<u64> = (1..=1_234).collect();
-    assert_eq!(annotate(true).await, (all.clone(), 25, 1));
-    assert_eq!(annotate(false).await, (all, 26, 1));
 }
 
 #[tokio::test]
@@ -326,29 +169,4 @@ async fn who_the_token_is() {
         (assumed.login.as_str(), assumed.assumed),
         ("github-actions[bot]", true)
     );
-}
-
-#[tokio::test]
-async fn nothing_is_written_to_learn_what_the_token_may_do() {
-    let server = Server::start(|asked| match asked.path.as_str() {
-        "/repos/octo/hello" => with(
-            200,
-            &["x-oauth-scopes: repo, gist"],
-            json!({ "full_name": "octo/hello", "private": true, "default_branch": "main", "permissions": { "push": true } }),
-        ),
-        path if path.contains("/actions/") => answer(403, json!({ "message": "no" })),
-        _ => answer(200, json!([])),
-    });
-    let found = server.repo().survey().await.unwrap().permissions;
-    let of = |wanted| {
-        found
-            .iter()
-            .find(|(permission, _)| *permission == wanted)
-            .unwrap()
-            .1
-    };
-    assert_eq!(of(Permission::ContentsWrite), PermissionState::Known);
-    assert_eq!(of(Permission::ChecksWrite), PermissionState::Refused);
-    assert_eq!(of(Permission::ActionsRead), PermissionState::Refused);
-    assert!(server.asked().iter().all(|asked| asked.method == "GET"));
 }

@@ -16,11 +16,6 @@ fn message(said: &str) -> (Project, String) {
     (project, message)
 }
 
-fn subject(said: &str) -> String {
-    let (_, message) = message(said);
-    message.lines().next().unwrap().to_owned()
-}
-
 #[test]
 fn prompt() {
     let project = fixable();
@@ -71,65 +66,6 @@ fn suggested_message() {
 }
 
 #[test]
-fn suggested_message_with_a_body() {
-    let (_, message) = message(
-        "Done.\nSUGGESTED_COMMIT_MESSAGE: Fix the file\n\nIt was broken.\nIt is not any more.\nEND_COMMIT_MESSAGE\nBye.\n",
-    );
-    assert!(
-        message.starts_with(
-            "Fix the file\n\nIt was broken.\nIt is not any more.\n\nSprag-Task: plan/fix\n"
-        ),
-        "{message}"
-    );
-    assert!(!message.contains("Bye"));
-}
-
-#[test]
-fn search_bound() {
-    let old = format!(
-        "SUGGESTED_COMMIT_MESSAGE: too old\n{}",
-        "line\n".repeat(100)
-    );
-    assert_eq!(subject(&old), DEFAULT);
-    let young = format!(
-        "SUGGESTED_COMMIT_MESSAGE: young enough\n{}",
-        "line\n".repeat(99)
-    );
-    assert_eq!(subject(&young), "young enough");
-}
-
-#[test]
-fn search_bound_is_in_lines_not_bytes() {
-    let project = fixable();
-    let long = "x".repeat(100_000);
-    let said = format!("{long}\nSUGGESTED_COMMIT_MESSAGE: after a long line\n{long}\n");
-    std::fs::write(project.outside("said"), said).unwrap();
-    let agent = project.agent("echo fixed > a.txt; cat $OUT/said > $SPRAG_FINAL_FILE");
-    project.run(&agent, &[]).expect(0);
-    assert_eq!(subjects(&project)[0], "after a long line");
-    assert_eq!(
-        subject(&format!("{long}\nSUGGESTED_COMMIT_MESSAGE: on stdout\n")),
-        "on stdout"
-    );
-    let longer = "y".repeat(200_000);
-    assert_eq!(
-        subject(&format!(
-            "SUGGESTED_COMMIT_MESSAGE: before a long line\n{longer}\n"
-        )),
-        "before a long line"
-    );
-}
-
-#[test]
-fn default_message() {
-    let (_, message) = message("Done.");
-    assert!(
-        message.starts_with(&format!("{DEFAULT}\n\nSprag-Task: plan/fix\nSprag-Run: ")),
-        "{message}"
-    );
-}
-
-#[test]
 fn no_stale_message() {
     let project = several(&["one", "two"]);
     let agent = project.agent(
@@ -172,28 +108,6 @@ fn special_characters() {
         assert_eq!(message.lines().next(), Some(text));
         assert!(!project.repo().join("pwned").exists());
     }
-}
-
-#[test]
-fn trailers_of_the_agent_are_removed() {
-    let (_, message) = message(
-        "SUGGESTED_COMMIT_MESSAGE: Fix [skip ci] the file\nCo-authored-by: Somebody <somebody@example.invalid>\nSigned-off-by: Somebody <somebody@example.invalid>\nReviewed-by: Somebody <somebody@example.invalid>\nAcked-by: Somebody <somebody@example.invalid>\nSprag-Task: other/task\nIt \u{1b}[31mwas\u{7} broken.\nEND_COMMIT_MESSAGE\n",
-    );
-    assert_eq!(message.lines().next(), Some("Fix the file"));
-    for gone in [
-        "-authored-by",
-        "Signed-off",
-        "Reviewed",
-        "Acked",
-        "other/task",
-        "skip ci",
-        "\u{1b}",
-        "\u{7}",
-    ] {
-        assert!(!message.contains(gone), "{gone:?}: {message:?}");
-    }
-    assert!(message.contains("broken."), "{message}");
-    assert_eq!(message.matches("Sprag-Task: plan/fix").count(), 1);
 }
 
 #[test]

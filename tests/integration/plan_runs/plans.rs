@@ -53,51 +53,6 @@ fn keep_going() {
 }
 
 #[test]
-fn a_story_has_the_boxes_of_its_tasks_checked_in_the_tasks_commit() {
-    let project = Project::new(&[]);
-    let story = "---\nid: S-0001\nstatus: ready\nverify: [ test -e made ]\n---\n# Make it\n\n## Acceptance Criteria\n\n- [ ] it is there\n\n## Tasks\n\n- [ ] make it\n  - [ ] with care\n\n## Review\n\n- [ ] look at it\n";
-    let path = ".ai-sdlc/stories/S-0001/story.md";
-    project.write(path, story);
-    project.commit_all("story");
-    let agent = project.agent("touch made; echo Done.");
-    let args = ["run", "--plan", path, "--agent-command", &agent];
-    project.sprag(&args).expect(0);
-    let expected = story
-        .replace("status: ready", "status: done")
-        .replace("- [ ] make", "- [x] make")
-        .replace("- [ ] with", "- [x] with");
-    assert_eq!(project.read(path), expected);
-    assert_eq!(files_of(&project, "HEAD"), [path, "made"]);
-    assert_eq!(project.status(), "");
-}
-
-#[test]
-fn steps_of_a_plan_of_rmplan_are_done_with_their_task() {
-    let project = Project::new(&[]);
-    let plan = "verify: [ test -e first ]\ntasks:\n  - title: Make first\n    done: false\n    steps:\n      - prompt: Touch it. # now\n        done: false\n  - title: Make second\n    steps:\n      - prompt: Touch that.\n        done: false\n";
-    project.write("p.plan.yml", plan);
-    project.commit_all("plan");
-    let agent = project.agent("[ $SPRAG_TASK_ID = t1 ] && touch first; echo Done.");
-    let args = [
-        "run",
-        "--plan",
-        "p.plan.yml",
-        "--agent-command",
-        &agent,
-        "--max-retries",
-        "0",
-    ];
-    project.sprag(&args).expect(1);
-    let expected = plan
-        .replacen("    done: false", "    done: true", 1)
-        .replacen("        done: false", "        done: true", 1);
-    assert_eq!(
-        project.git(&["show", "HEAD:p.plan.yml"]),
-        expected.trim_end()
-    );
-}
-
-#[test]
 fn a_whole_plan_of_another_tool_is_done_with_its_last_task_and_not_when_an_agent_says_so() {
     let steps = "status: pending # soon\nverify: [ 'true' ]\ntasks:\n  - { title: One, done: false }\n  - { title: Two, done: false }\n";
     let tasks = "{\"name\": \"Both\", \"status\": \"pending\", \"verify\": [\"true\"], \"tasks\": [\n  \
@@ -329,24 +284,6 @@ fn markdown_with_headings() {
         .sprag(&["run", "--plan", "plan.md", "--agent-command", &agent])
         .expect(0);
     assert_eq!(nothing.summary["status"], "no_work");
-}
-
-#[test]
-fn comments_and_layout_of_the_plan_stay() {
-    let text = "# a plan\ntitle:   Example   # its name\n\nverify: [ 'true' ]   # no check\ntasks:\n  # first\n  - id: one     # an id\n    title: 'Make one'\n";
-    let project = Project::new(&[("plan.yaml", text)]);
-    project.by(MAKE, &[]).expect(0);
-    let now = project.read("plan.yaml");
-    let without: Vec<&str> = now
-        .lines()
-        .filter(|line| {
-            !["status:", "attempts:", "completed_at:"]
-                .iter()
-                .any(|key| line.trim().starts_with(key))
-        })
-        .collect();
-    assert_eq!(without, text.lines().collect::<Vec<_>>());
-    assert_eq!(now.lines().count(), text.lines().count() + 3);
 }
 
 #[test]

@@ -53,30 +53,6 @@ fn failed_details() {
 }
 
 #[test]
-fn failed_false_hit() {
-    let messages = [
-        "FAILED tests/test_a.py::test_one - assert 1 == 2",
-        "All is done.\nFAILED: in the output of the tests before",
-        "failed: in lower case",
-    ];
-    for message in messages {
-        let project = fixable();
-        let agent = project.agent(&format!("cat <<'EOF'\n{message}\nEOF\necho fixed > a.txt"));
-        let run = project.run(&agent, &[]).expect(0);
-        assert_eq!(assessments(run.task(0)), ["changed"], "{message}");
-        assert_eq!(run.task(0)["failed_report"], json!(null), "{message}");
-    }
-}
-
-#[test]
-fn failed_after_blank_lines_and_indented() {
-    let project = fixable();
-    let agent = project.agent("printf '\\n\\n   FAILED:   no key  \\n'");
-    let run = project.run(&agent, &[]).expect(3);
-    assert_eq!(run.task(0)["failed_report"]["summary"], "no key");
-}
-
-#[test]
 fn failed_with_changes() {
     let project = fixable();
     let head = project.head();

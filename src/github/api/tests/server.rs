@@ -30,10 +30,6 @@ pub enum Say {
     Answer(u16, Vec<String>, String),
     /// Closes the connection without a response.
     HangUp,
-    /// Sends nothing while the client stays connected.
-    Silence,
-    /// Sends the head of a response, then single bytes of the body.
-    Drip,
 }
 
 pub fn json(status: u16, body: impl serde::Serialize) -> Say {
@@ -135,20 +131,6 @@ fn serve(
                 stream.write_all(format!("{head}{body}").as_bytes()).ok()?;
             }
             Say::HangUp => return None,
-            Say::Silence => {
-                // Returns when the client has closed the connection.
-                let _ = reader.read(&mut [0]);
-                return None;
-            }
-            Say::Drip => {
-                stream
-                    .write_all(b"HTTP/1.1 200 X\r\ncontent-length: 100000\r\n\r\n")
-                    .ok()?;
-                loop {
-                    stream.write_all(b" ").ok()?;
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-            }
         }
     }
 }

@@ -5,7 +5,6 @@ use super::server::{Say, Server, TOKEN, json as answer, limits, waits, with};
 use crate::http::Network;
 use serde_json::json;
 use std::time::Duration;
-use tokio::time::Instant;
 
 const REPO: &str = "/repos/octo/hello";
 
@@ -96,36 +95,6 @@ async fn refusals_are_told_in_githubs_words_and_never_repeated() {
 }
 
 #[tokio::test]
-async fn limits_are_waited_for_as_told_and_once() {
-    let secondary = json!({ "message": "You have exceeded a secondary rate limit." });
-    let rows = [
-        (with(429, &["retry-after: 3"], json!({})), 3),
-        (with(403, &["retry-after: 4"], secondary.clone()), 4),
-        (answer(403, secondary), 60),
-        // The server's clock differs by years from this machine's.
-        (
-            with(
-                403,
-                &[
-                    "x-ratelimit-remaining: 0",
-                    "x-ratelimit-reset: 1000000009",
-                    "date: Sun, 09 Sep 2001 01:46:40 GMT",
-                ],
-                json!({}),
-            ),
-            10,
-        ),
-    ];
-    for (say, seconds) in rows {
-        let server = script(vec![say]);
-        let client = server.client();
-        client.repo("octo/hello").unwrap().facts().await.unwrap();
-        assert_eq!(waits(&client), [Duration::from_secs(seconds)]);
-        assert_eq!(server.asked().len(), 2);
-    }
-}
-
-#[tokio::test]
 async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned() {
     let server = script(vec![with(429, &["retry-after: 3000"], json!({}))]);
     let patient = Limits {
@@ -177,45 +146,6 @@ async fn a_limit_holds_for_other_clients_when_the_one_that_met_it_is_abandoned()
 }
 
 #[tokio::test]
-async fn a_limit_that_is_far_away_ends_at_once() {
-    let headers = [
-        "x-ratelimit-remaining: 0",
-        "x-ratelimit-reset: 1000002399",
-        "date: Sun, 09 Sep 2001 01:46:40 GMT",
-    ];
-    let server = script(vec![with(
-        403,
-        &headers,
-        json!({ "message": "API rate limit exceeded" }),
-    )]);
-    let client = server.client();
-    let error = client
-        .repo("octo/hello")
-        .unwrap()
-        .facts()
-        .await
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "GET /repos/octo/hello: GitHub's rate limit is used up until 2001-09-09T02:26:40Z: API rate limit exceeded"
-    );
-    assert!(waits(&client).is_empty());
-    let server = script(vec![with(429, &["retry-after: 60"], json!({}))]);
-    let hurried = hurried(&server, Instant::now() + Duration::from_secs(50));
-    assert!(matches!(
-        hurried.facts().await,
-        Err(Error::RateLimited { .. })
-    ));
-    assert_eq!(server.asked().len(), 1);
-}
-
-fn hurried(server: &Server, deadline: Instant) -> Repo {
-    let mut repo = server.repo();
-    repo.client = repo.client.with_deadline(deadline);
-    repo
-}
-
-#[tokio::test]
 async fn what_nobody_can_look_for_is_sent_once() {
     for say in [Say::HangUp, answer(502, json!({}))] {
         let server = script(vec![say]);
@@ -227,29 +157,6 @@ async fn what_nobody_can_look_for_is_sent_once() {
                 .is_temporary()
         );
         assert_eq!(server.asked().len(), 1);
-    }
-}
-
-#[tokio::test]
-async fn silence_and_drips_end_at_the_deadlines() {
-    for say in [|| Say::Silence, || Say::Drip] {
-        let server = Server::start(move |_| say());
-        let short = Limits {
-            request: Duration::from_millis(60),
-            attempts: 2,
-            ..limits()
-        };
-        let client = server.client_with(short);
-        let repo = client.repo("octo/hello").unwrap();
-        let error = repo.facts().await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "GET /repos/octo/hello: GitHub cannot be reached: no complete response within 60 ms"
-        );
-        assert_eq!(client.requests(), 2);
-        let soon = Instant::now() + Duration::from_millis(60);
-        let error = hurried(&server, soon).facts().await.unwrap_err();
-        assert!(matches!(error, Error::Deadline { .. }), "{error}");
     }
 }
 
