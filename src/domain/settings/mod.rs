@@ -236,7 +236,7 @@ impl Settings {
                 Err(fault) => return Err(format!("{key}: {}", fault.message)),
             },
         };
-        self.set(key, key, &node).map_err(|fault| fault.message)
+        self.set(key, &node).map_err(|fault| fault.message)
     }
 
     /// Sets a key from the texts of a flag, which has several only for a list.
@@ -246,7 +246,7 @@ impl Settings {
     pub fn set_from_flag(&mut self, key: &str, texts: &[String]) -> Result<(), String> {
         match Self::form(key) {
             Some(Form::Arguments) => self
-                .set(key, key, &Node::list(texts.iter().map(String::as_str)))
+                .set(key, &Node::list(texts.iter().map(String::as_str)))
                 .map_err(|fault| fault.message),
             _ => self.set_from_text(key, &texts.join("\n")),
         }
@@ -261,7 +261,7 @@ impl Settings {
         let Some((_, scope)) = NAMES.iter().find(|(name, _)| *name == key) else {
             return Ok(None);
         };
-        self.set(key, key, &entry.value)?;
+        self.set(key, &entry.value)?;
         Ok(Some(*scope))
     }
 }

@@ -1,7 +1,7 @@
 //! The setting `roles`: the agents of the roles other than the implementer.
 
-use super::kind::{Form, Kind, OneOf, text_schema, texts_schema};
-use super::{AGENTS, Settings};
+use super::AGENTS;
+use super::kind::{Form, Kind, OneOf, Text, Texts, text_schema, texts_schema};
 use crate::attempt::Role;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
@@ -178,22 +178,25 @@ impl Kind for AgentList {
     }
 }
 
-/// An agent, by the settings of the same names.
 fn role_agent(key: &str, node: &Node) -> Result<RoleAgent, Fault> {
+    let mut agent = RoleAgent::default();
     let expected = format!("a mapping with the keys {}", PARTS.join(", "));
-    let mut own = Settings::default();
     for entry in read::entries(key, &expected, node)? {
-        if !PARTS.contains(&entry.key.as_str()) {
-            return Err(read::unknown_part(key, entry, &PARTS));
+        let (part, value) = (format!("{key}.{}", entry.key), &entry.value);
+        match entry.key.as_str() {
+            _ if value.is_null() => {}
+            "agent" => agent.agent = Some(OneOf(AGENTS).read(&part, value)?),
+            "agent_command" => {
+                agent.agent_command = Some(Text::named("COMMAND").read(&part, value)?);
+            }
+            "agent_args" => {
+                agent.agent_args = Some(Texts::arguments("ARG").read(&part, value)?);
+            }
+            "model" => agent.model = Some(Text::named("MODEL").read(&part, value)?),
+            _ => return Err(read::unknown_part(key, entry, &PARTS)),
         }
-        own.set(&entry.key, &format!("{key}.{}", entry.key), &entry.value)?;
     }
-    Ok(RoleAgent {
-        agent: own.agent,
-        agent_command: own.agent_command,
-        agent_args: own.agent_args,
-        model: own.model,
-    })
+    Ok(agent)
 }
 
 #[cfg(test)]

@@ -122,11 +122,11 @@ macro_rules! settings {
             }
 
             /// Reads the value of a key; null means that the key is absent.
-            pub(super) fn set(&mut self, key: &str, shown: &str, node: &Node) -> Result<(), Fault> {
+            pub(super) fn set(&mut self, key: &str, node: &Node) -> Result<(), Fault> {
                 match key {
                     $($(stringify!($name) => {
                         self.$name = (!node.is_null())
-                            .then(|| $kind.read(shown, node))
+                            .then(|| $kind.read(stringify!($name), node))
                             .transpose()?;
                     })*)*
                     _ => {}

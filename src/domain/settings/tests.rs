@@ -15,8 +15,7 @@ fn read(text: &str) -> Result<Settings, Fault> {
 
 impl Settings {
     fn without_key(mut self, key: &str) -> Self {
-        self.set(key, key, &Node::plain("~"))
-            .expect("null is no value");
+        self.set(key, &Node::plain("~")).expect("null is no value");
         self
     }
 }
