@@ -1,7 +1,7 @@
 //! Anthropic's *messages*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::body::{entries, entry_of_speaker, is_of_same_speaker};
+use super::entry::{entries, entry_of_speaker, is_of_same_speaker};
 use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;

@@ -1,7 +1,7 @@
 //! OpenAI's *chat completions*, as many servers implement it.
 
 use super::assembly::{Assembly, argument_text, count, error_in, list};
-use super::body::entries;
+use super::entry::entries;
 use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;

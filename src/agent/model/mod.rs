@@ -4,6 +4,7 @@ mod anthropic;
 mod assembly;
 mod body;
 mod chat;
+mod entry;
 mod gemini;
 mod meter;
 mod pictures;

@@ -1,7 +1,7 @@
 //! OpenAI's *responses*.
 
 use super::assembly::{Assembly, count, error_in, list};
-use super::body::entries;
+use super::entry::entries;
 use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
