@@ -219,8 +219,8 @@ fn is_strict(schema: &Value) -> bool {
 
 /// The last block that is marked as JSON.
 fn last_json_block(message: &str) -> Option<String> {
-    let blocks = fenced_blocks(message).into_iter();
-    let json = blocks.filter(|(language, _)| language == "json").last();
+    let mut blocks = fenced_blocks(message).into_iter();
+    let json = blocks.rfind(|(language, _)| language == "json");
     json.map(|(_, code)| code)
 }
 
