@@ -2,7 +2,7 @@
 
 use crate::checks::Verification;
 use crate::domain::attempt::{
-    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved,
+    Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TaskState,
 };
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Verdict;
@@ -10,7 +10,9 @@ use crate::domain::checks::{Reported, ToolKind, tools};
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
-use crate::git::{RawSnapshot, SwapError, TreeId, display_path, display_paths};
+use crate::git::{
+    CommitError, GitError, RawSnapshot, SwapError, TreeId, display_path, display_paths,
+};
 use crate::plain_file;
 use crate::run::state::accounts::CheckMemory;
 use crate::run::state::emitter::Emitter;
@@ -29,6 +31,40 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+/// Why a run of the checks gives no result.
+enum NoResult {
+    /// The run was stopped.
+    Stopped,
+    /// What they would show cannot be known, for this reason.
+    Unknown(String),
+    /// The run's own state cannot be written, or the work tree cannot be restored.
+    Failed(anyhow::Error),
+}
+
+impl From<anyhow::Error> for NoResult {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<SwapError> for NoResult {
+    fn from(error: SwapError) -> Self {
+        Self::Unknown(error.to_string())
+    }
+}
+
+impl From<CommitError> for NoResult {
+    fn from(error: CommitError) -> Self {
+        SwapError::from(error).into()
+    }
+}
+
+impl From<GitError> for NoResult {
+    fn from(error: GitError) -> Self {
+        SwapError::from(error).into()
+    }
+}
+
 /// Runs the checks on the tree that a proof is about, restores the work tree, and returns the result.
 ///
 /// # Errors
@@ -43,13 +79,18 @@ pub async fn prove(
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
     let known =
         known_baseline(&parts.accounts.checks, run, proof).filter(|_| parts.tree.merging.is_none());
-    let result = match known {
-        Some(known) => Some(known),
-        None => on_its_tree(parts, run, proof).await?,
+    let found = match known {
+        Some(known) => Ok(known),
+        None => on_its_tree(parts, run, proof).await,
     };
-    let Some((result, reported, only_with)) = result else {
-        let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
-        return Ok(Observation::interrupted(by));
+    let (result, reported, only_with) = match found {
+        Ok(found) => found,
+        Err(NoResult::Unknown(why)) => (ProofResult::Unknown { why }, Arc::default(), None),
+        Err(NoResult::Stopped) => {
+            let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
+            return Ok(Observation::interrupted(by));
+        }
+        Err(NoResult::Failed(error)) => return Err(error),
     };
     let elapsed_ms = parts.emit.elapsed_ms();
     let took = elapsed_ms.saturating_sub(began);
@@ -65,18 +106,23 @@ pub async fn prove(
     let line = line_of(proof, &result, run.journal.state.attempt(), took);
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
-        let tests = &run.journal.state.tests;
-        let tests = if tests.added.is_empty() {
-            tests.changed.join(", ")
-        } else {
-            tests.added.join(", ")
-        };
+        let tests = new_tests(&run.journal.state).join(", ");
+        let says = line.says();
         parts
             .emit
-            .warn(format!("task {}: {} ({tests})", run.task.id, line.says()));
+            .warn(format!("task {}: {says} ({tests})", run.task.id));
     }
     parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
     Ok(Observation::Proved(Arc::new(proved)))
+}
+
+/// The files with the new tests of a task.
+fn new_tests(state: &TaskState) -> &[String] {
+    if state.tests.added.is_empty() {
+        &state.tests.changed
+    } else {
+        &state.tests.added
+    }
 }
 
 /// Emits the start of a proof. Returns its time on the run's clock.
@@ -105,7 +151,7 @@ fn known_baseline(memory: &CheckMemory, run: &TaskRun<'_>, proof: Proof) -> Opti
     known.filter(|_| proof == Proof::Baseline).map(found)
 }
 
-/// The result of a proof, and what the checks reported about their tests.
+/// The result of a proof, what the checks reported about their tests, and the file that has to be as the work has it.
 type Found = (ProofResult, Arc<Reported>, Option<String>);
 
 fn found(verification: &Verification) -> Found {
@@ -114,150 +160,111 @@ fn found(verification: &Verification) -> Found {
     (result_of(verification), reported.into(), None)
 }
 
-/// Runs the checks, even if a result for the tree is known. `None` if the run was stopped.
+/// Runs the checks, even if a result for the tree is known.
 async fn on_its_tree(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     proof: Proof,
-) -> anyhow::Result<Option<Found>> {
-    let unknown = |why: String| Ok(Some((ProofResult::Unknown { why }, Arc::default(), None)));
+) -> Result<Found, NoResult> {
     let (raw, before) = parts.snapshot();
-    let Some(raw) = raw else {
-        return unknown("the work tree could not be read".into());
-    };
+    let raw = raw.ok_or_else(|| NoResult::Unknown("the work tree could not be read".into()))?;
     let changes = parts.tree.check_changes(&raw, &run.config);
     if let Some(why) = cannot_prove(run, proof, &changes) {
-        return unknown(why);
+        return Err(NoResult::Unknown(why));
     }
-    let seen = Seen {
-        raw: raw.as_ref(),
-        before: &before,
-    };
-    let Ran {
-        verification,
-        left,
-        rewritten,
-        only_with,
-    } = match on_tree_of(parts, &run.config, seen, proof, &changes).await? {
-        Ok(ran) => ran,
-        Err(why) => return unknown(why),
-    };
-    if verification.verdict == Verdict::Aborted {
-        return Ok(None);
-    }
-    if proof == Proof::OldTests && !rewritten.is_empty() {
-        match is_rewritten_at_start(parts, &run.config, seen, &rewritten).await? {
-            Some(true) => {}
-            Some(false) => {
-                let paths: Vec<Vec<u8>> = rewritten.into_keys().collect();
-                let paths = display_paths(&paths);
-                return unknown(format!("the checks changed the original files: {paths}"));
-            }
-            None => return Ok(None),
+    let ran = on_tree_of(parts, &run.config, &raw, proof, &changes).await?;
+    if proof == Proof::OldTests && !ran.rewritten.is_empty() {
+        let start = parts.tree.repo.base_tree();
+        if !is_rewritten_on(parts, &run.config, &raw, &start, &ran.rewritten).await? {
+            let paths: Vec<Vec<u8>> = ran.rewritten.into_keys().collect();
+            let why = "the checks changed the original files";
+            return Err(NoResult::Unknown(format!("{why}: {}", display_paths(&paths))));
         }
     }
     if proof == Proof::Flake {
-        judge(
-            &mut parts.accounts.checks,
-            run,
-            &before,
-            &left,
-            &verification,
-        );
-    }
-    match left.same_as(&before) {
-        Some(true) if proof == Proof::NewTests => {
-            because_of_new_tests(parts, run, seen, found(&verification)).await
+        let memory = &mut parts.accounts.checks;
+        judge(memory, run, &before, &ran.left, &ran.verification);
+        if ran.left.same_as(&before) != Some(true) {
+            let why = "the checks changed what they checked";
+            return Err(NoResult::Unknown(why.into()));
         }
-        Some(true) => {
-            let (result, reported, _) = found(&verification);
-            Ok(Some((result, reported, only_with)))
-        }
-        _ => unknown("the checks changed what they checked".into()),
     }
+    let (result, reported, _) = found(&ran.verification);
+    if proof == Proof::NewTests {
+        let result = because_of_new_tests(parts, run, &raw, result).await?;
+        return Ok((result, reported, None));
+    }
+    Ok((result, reported, ran.only_with))
 }
 
-/// The work that the proof is about: its files, and the tree with the state of the repository.
-#[derive(Clone, Copy)]
-struct Seen<'a> {
-    raw: &'a RawSnapshot,
-    before: &'a Snapshot,
-}
-
-/// Runs the checks on the tree that a proof is about. The inner error says why they did not run.
+/// Runs the checks on the tree that a proof is about.
 async fn on_tree_of(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
     proof: Proof,
     changes: &CheckChanges,
-) -> anyhow::Result<Result<Ran, String>> {
-    let raw = seen.raw;
+) -> Result<Ran, NoResult> {
     let other = match proof {
-        Proof::OldTests => return on_old_tests(parts, config, seen, changes).await,
-        Proof::Flake => parts.tree.repo.write_snapshot_tree(raw).map_err(Into::into),
-        Proof::Baseline => Ok(start_of(&parts.tree)),
-        Proof::NewTests => with_new_tests(&parts.tree, raw, changes),
+        Proof::OldTests => return on_old_tests(parts, config, raw, changes).await,
+        Proof::Flake => parts.tree.repo.write_snapshot_tree(raw)?,
+        Proof::Baseline => start_of(&parts.tree),
+        Proof::NewTests => with_new_tests(&parts.tree, raw, changes)?,
     };
-    let other = other.map(|other| (other, ExtraPaths::new()));
-    on_other_tree(parts, config, seen, proof, other).await
+    on_other_tree(parts, config, raw, proof, &other, &BTreeSet::new()).await
 }
 
-/// Runs the checks on the work with what judged it before. New tests may need what judges now, and sources may need the
-/// new tests, so that there are two such trees: either that passes is enough.
+/// Runs the checks on the work with what judged it before.
 async fn on_old_tests(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
     changes: &CheckChanges,
-) -> anyhow::Result<Result<Ran, String>> {
-    let proof = Proof::OldTests;
-    let passed = |ran: &Result<Ran, String>| {
-        ran.as_ref()
-            .is_ok_and(|ran| ran.verification.verdict == Verdict::Passed)
-    };
-    let all = BTreeSet::new();
+) -> Result<Ran, NoResult> {
     if !changes.tests.left.is_empty() {
-        let now = parts
-            .tree
-            .repo
-            .write_snapshot_tree(seen.raw)
-            .map_err(Into::into);
-        let now = now.map(|now| (now, changes.away.clone()));
-        let ran = on_other_tree(parts, config, seen, proof, now).await?;
+        let (now, away) = (parts.tree.repo.write_snapshot_tree(raw)?, &changes.away);
+        let ran = on_other_tree(parts, config, raw, Proof::OldTests, &now, away).await?;
         // A new test may need what no commit contains, and the original tests do not.
-        if !changes.tests.are_rewritten() || !passed(&ran) {
+        if !changes.tests.are_rewritten() || !ran.has_passed() {
             return Ok(ran);
         }
     }
     parts.accounts.checks.rebuilds = changes.are_others_than_tests();
-    let ran = on_old_tree(parts, config, seen, changes, &all, false).await;
-    let ran = match ran {
-        Ok(ran) if !passed(&ran) && !changes.new_tests.is_empty() && !is_stopped(&ran) => {
-            let again = on_old_tree(parts, config, seen, changes, &all, true).await;
-            again.map(|again| {
-                if passed(&again) || is_stopped(&again) {
-                    again
-                } else {
-                    ran
-                }
-            })
-        }
-        ran => ran,
-    };
-    let ran = match ran {
-        Ok(Ok(mut ran)) if finds_only_what_was_restored(&ran.verification, changes) => {
-            ran.verification.verdict = Verdict::Passed;
-            Ok(Ok(ran))
-        }
-        Ok(Ok(mut ran)) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => {
-            ran.only_with = needed(parts, config, seen, changes).await?;
-            Ok(Ok(ran))
-        }
-        ran => ran,
-    };
+    let ran = on_either_old_tree(parts, config, raw, changes).await;
     parts.accounts.checks.rebuilds = false;
     ran
+}
+
+/// New tests may need what judges now, and sources may need the new tests, so that there are two trees with what judged
+/// before: either that passes is enough.
+async fn on_either_old_tree(
+    parts: &mut Parts<'_>,
+    config: &TaskConfig,
+    raw: &RawSnapshot,
+    changes: &CheckChanges,
+) -> Result<Ran, NoResult> {
+    let all = BTreeSet::new();
+    let first = on_old_tree(parts, config, raw, changes, &all, false).await;
+    let has_failed = match &first {
+        Ok(ran) => !ran.has_passed(),
+        Err(NoResult::Unknown(_)) => true,
+        Err(NoResult::Stopped | NoResult::Failed(_)) => false,
+    };
+    let mut ran = if has_failed && !changes.new_tests.is_empty() {
+        match on_old_tree(parts, config, raw, changes, &all, true).await {
+            Ok(again) if again.has_passed() => again,
+            Ok(_) | Err(NoResult::Unknown(_)) => first?,
+            stopped => return stopped,
+        }
+    } else {
+        first?
+    };
+    if finds_only_what_was_restored(&ran.verification, changes) {
+        ran.verification.verdict = Verdict::Passed;
+    } else if ran.has_failed() {
+        ran.only_with = needed(parts, config, raw, changes).await?;
+    }
+    Ok(ran)
 }
 
 /// Whether only linters failed, and all of their findings are in files that were put back: they say nothing of the work.
@@ -286,11 +293,6 @@ fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChan
     })
 }
 
-fn is_stopped(ran: &Result<Ran, String>) -> bool {
-    ran.as_ref()
-        .is_ok_and(|ran| ran.verification.verdict == Verdict::Aborted)
-}
-
 /// The most runs of the checks that look for the file on which a pass depends.
 const MAX_SEARCHES: u32 = 4;
 
@@ -298,7 +300,7 @@ const MAX_SEARCHES: u32 = 4;
 async fn needed(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
     changes: &CheckChanges,
 ) -> anyhow::Result<Option<String>> {
     let files: Vec<&Vec<u8>> = changes.old.iter().map(|(path, _)| path).collect();
@@ -310,9 +312,10 @@ async fn needed(
         }
         let middle = usize::midpoint(fails, passes);
         let kept = files[..middle].iter().map(|path| (*path).clone()).collect();
-        match on_old_tree(parts, config, seen, changes, &kept, true).await? {
-            Ok(ran) if ran.verification.verdict == Verdict::Passed => passes = middle,
-            Ok(ran) if matches!(ran.verification.verdict, Verdict::Failed { .. }) => fails = middle,
+        match on_old_tree(parts, config, raw, changes, &kept, true).await {
+            Ok(ran) if ran.has_passed() => passes = middle,
+            Ok(ran) if ran.has_failed() => fails = middle,
+            Err(NoResult::Failed(error)) => return Err(error),
             _ => return Ok(None),
         }
     }
@@ -325,14 +328,13 @@ async fn needed(
 async fn on_old_tree(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
     changes: &CheckChanges,
     kept: &BTreeSet<Vec<u8>>,
     keeps_new: bool,
-) -> anyhow::Result<Result<Ran, String>> {
-    let other = old_tree(&parts.tree, seen.raw, changes, kept, keeps_new);
-    let other = other.map(|other| (other, changes.away.clone()));
-    on_other_tree(parts, config, seen, Proof::OldTests, other).await
+) -> Result<Ran, NoResult> {
+    let other = old_tree(&parts.tree, raw, changes, kept, keeps_new)?;
+    on_other_tree(parts, config, raw, Proof::OldTests, &other, &changes.away).await
 }
 
 fn old_tree(
@@ -396,63 +398,61 @@ fn with_new_tests(
 }
 
 /// Whether the checks make the same of the original files on the tree on which the task started, as formatters
-/// do. Then it is not the work that changes them. `None` if the run was stopped.
-async fn is_rewritten_at_start(
+/// do. Then it is not the work that changes them.
+async fn is_rewritten_on(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
+    start: &TreeId,
     rewritten: &Contents,
-) -> anyhow::Result<Option<bool>> {
-    let start = Ok((parts.tree.repo.base_tree(), ExtraPaths::new()));
-    Ok(
-        match on_other_tree(parts, config, seen, Proof::Baseline, start).await? {
-            Ok(ran) if ran.verification.verdict == Verdict::Aborted => None,
-            Ok(ran) => Some(
-                rewritten
-                    .iter()
-                    .all(|(path, content)| ran.rewritten.get(path) == Some(content)),
-            ),
-            Err(_) => Some(false),
-        },
-    )
+) -> Result<bool, NoResult> {
+    let nothing = BTreeSet::new();
+    match on_other_tree(parts, config, raw, Proof::Baseline, start, &nothing).await {
+        Ok(ran) => Ok(rewritten
+            .iter()
+            .all(|(path, content)| ran.rewritten.get(path) == Some(content))),
+        Err(NoResult::Unknown(_)) => Ok(false),
+        Err(stopped) => Err(stopped),
+    }
 }
 
 /// What a run with the new tests shows of them. Unless their own files name the failures, this takes the result on the
-/// tree on which the task started, where something may have failed before. `None` if the run was stopped.
+/// tree on which the task started, where something may have failed before.
 async fn because_of_new_tests(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
-    seen: Seen<'_>,
-    found: Found,
-) -> anyhow::Result<Option<Found>> {
-    let (result, reported, _) = found;
+    raw: &RawSnapshot,
+    result: ProofResult,
+) -> Result<ProofResult, NoResult> {
     let state = &run.journal.state;
-    let added = if state.tests.added.is_empty() {
-        &state.tests.changed
-    } else {
-        &state.tests.added
-    };
     if result.word() != ProofWord::Failed || state.are_red_tests_changed() {
-        return Ok(Some((result, reported, None)));
+        return Ok(result);
     }
-    if let Some(own) = result.failures_in(added) {
-        return Ok(Some((own, reported, None)));
+    if let Some(own) = result.failures_in(new_tests(state)) {
+        return Ok(own);
     }
     let known =
         known_baseline(&parts.accounts.checks, run, Proof::Baseline).map(|(before, ..)| before);
     let before = match known.or_else(|| state.proofs.baseline.clone()) {
         Some(before) => before,
-        None => {
-            let start = Ok((parts.tree.repo.base_tree(), ExtraPaths::new()));
-            match on_other_tree(parts, &run.config, seen, Proof::Baseline, start).await? {
-                Ok(ran) if ran.verification.verdict == Verdict::Aborted => return Ok(None),
-                Ok(ran) => result_of(&ran.verification),
-                Err(why) => ProofResult::Unknown { why },
-            }
-        }
+        None => baseline_on(parts, &run.config, raw, &parts.tree.repo.base_tree()).await?,
     };
-    let result = result.because_of_new_tests(&before);
-    Ok(Some((result, reported, None)))
+    Ok(result.because_of_new_tests(&before))
+}
+
+/// The result of the checks on the tree before the work.
+async fn baseline_on(
+    parts: &mut Parts<'_>,
+    config: &TaskConfig,
+    raw: &RawSnapshot,
+    start: &TreeId,
+) -> Result<ProofResult, NoResult> {
+    let nothing = BTreeSet::new();
+    match on_other_tree(parts, config, raw, Proof::Baseline, start, &nothing).await {
+        Ok(ran) => Ok(result_of(&ran.verification)),
+        Err(NoResult::Unknown(why)) => Ok(ProofResult::Unknown { why }),
+        Err(stopped) => Err(stopped),
+    }
 }
 
 /// The result of these checks on the tree before a move to commits; `None` if the run was stopped.
@@ -466,21 +466,13 @@ pub(crate) async fn baseline_of_commits(
 ) -> anyhow::Result<Option<ProofResult>> {
     let proof = Proof::Baseline;
     let began = begin(&mut parts.emit, proof);
-    let result = match parts.snapshot() {
-        (Some(raw), before) => {
-            let seen = Seen {
-                raw: raw.as_ref(),
-                before: &before,
-            };
-            let other = Ok((start.clone(), ExtraPaths::new()));
-            let ran = on_other_tree(parts, config, seen, proof, other).await?;
-            match ran {
-                Ok(ran) if ran.verification.verdict == Verdict::Aborted => None,
-                Ok(ran) => Some(result_of(&ran.verification)),
-                Err(why) => Some(ProofResult::Unknown { why }),
-            }
-        }
-        (None, _) => Some(ProofResult::Unknown {
+    let result = match parts.snapshot().0 {
+        Some(raw) => match baseline_on(parts, config, &raw, start).await {
+            Ok(result) => Some(result),
+            Err(NoResult::Failed(error)) => return Err(error),
+            Err(NoResult::Stopped | NoResult::Unknown(_)) => None,
+        },
+        None => Some(ProofResult::Unknown {
             why: "the work tree could not be read".into(),
         }),
     };
@@ -493,16 +485,13 @@ pub(crate) async fn baseline_of_commits(
     Ok(result)
 }
 
-/// Paths in the work tree that neither its tree nor the other tree contains.
-type ExtraPaths = BTreeSet<Vec<u8>>;
-
 /// Digests of files, by path.
 type Contents = BTreeMap<Vec<u8>, [u8; 32]>;
 
 /// A run of the checks on another tree.
 struct Ran {
     verification: Verification,
-    /// The state that the checks left.
+    /// The state that the checks left of the work, if they ran on it.
     left: Snapshot,
     /// What the checks made of the files that differ on the other tree, as far as they changed them.
     rewritten: Contents,
@@ -510,42 +499,48 @@ struct Ran {
     only_with: Option<String>,
 }
 
-/// Runs the checks on another tree in place of the work, then restores the work. The inner error says why they
-/// did not run.
+impl Ran {
+    fn has_passed(&self) -> bool {
+        self.verification.verdict == Verdict::Passed
+    }
+
+    fn has_failed(&self) -> bool {
+        matches!(self.verification.verdict, Verdict::Failed { .. })
+    }
+}
+
+/// Runs the checks on another tree in place of the work, without the files in `away`, then restores the work.
 async fn on_other_tree(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
-    seen: Seen<'_>,
+    raw: &RawSnapshot,
     proof: Proof,
-    other: Result<(TreeId, ExtraPaths), SwapError>,
-) -> anyhow::Result<Result<Ran, String>> {
-    let Seen { raw, before } = seen;
-    let put = other.and_then(|(other, away)| {
-        let differing = parts.tree.repo.change().swap_to(raw, &other, &away)?;
+    other: &TreeId,
+    away: &BTreeSet<Vec<u8>>,
+) -> Result<Ran, NoResult> {
+    let put = parts.tree.repo.change().swap_to(raw, other, away);
+    let put = put.map(|differing| {
         renew_declaring(parts.tree.repo.real().work_tree(), &differing);
         forget_compiled(&parts.tree, differing.iter());
-        Ok(contents(&parts.tree, &differing))
+        contents(&parts.tree, &differing)
     });
-    let ran = match &put {
-        Ok(_) if proof == Proof::Flake => Some(check_work(parts, config, Some(raw)).await),
-        Ok(_) if proof == Proof::Baseline => {
+    let ran = match (&put, proof) {
+        (Err(_), _) => None,
+        (Ok(_), Proof::Flake) => Some(check_work(parts, config, Some(raw)).await),
+        (Ok(_), Proof::Baseline) => {
             let limited = within_baseline_limit(config);
             Some(run_checks(parts, &limited, Some(raw)).await)
         }
-        Ok(_) => Some(run_checks(parts, config, Some(raw)).await),
-        Err(_) => None,
+        (Ok(_), _) => Some(run_checks(parts, config, Some(raw)).await),
     };
-    let rewritten = put
-        .as_ref()
-        .map(|there| {
-            let mut now = contents(&parts.tree, there.keys());
-            now.retain(|path, content| there.get(path) != Some(content));
-            now
-        })
-        .unwrap_or_default();
+    let mut rewritten = Contents::new();
+    if let Ok(there) = &put {
+        rewritten = contents(&parts.tree, there.keys());
+        rewritten.retain(|path, content| there.get(path) != Some(content));
+    }
     let left = match (&ran, proof) {
         (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), &mut parts.emit).1,
-        _ => before.clone(),
+        _ => Snapshot::Known(Arc::new(raw.known.clone())),
     };
     // The work is restored in every case.
     let exempt = parts.tree.exempt();
@@ -553,15 +548,19 @@ async fn on_other_tree(
     back.context("`sprag run --resume` tries again to restore the work")?;
     forget_compiled(&parts.tree, put.iter().flat_map(Contents::keys));
     parts.tree.collect_artifacts(Some(raw), &mut parts.emit);
-    Ok(match (ran, put) {
-        (Some(ran), _) => Ok(Ran {
-            verification: ran?,
-            left,
-            rewritten,
-            only_with: None,
-        }),
-        (None, Err(error)) => Err(error.to_string()),
-        (None, Ok(_)) => Err("the checks were not run".into()),
+    put?;
+    let verification = match ran {
+        Some(ran) => ran?,
+        None => return Err(NoResult::Unknown("the checks were not run".into())),
+    };
+    if verification.verdict == Verdict::Aborted {
+        return Err(NoResult::Stopped);
+    }
+    Ok(Ran {
+        verification,
+        left,
+        rewritten,
+        only_with: None,
     })
 }
 
