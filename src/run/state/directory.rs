@@ -29,7 +29,7 @@ const KEPT_RUNS: usize = 20;
 const VERSION: u32 = 1;
 
 /// A run's directory. Secrets are redacted in every file written to it, except in those that
-/// [`RunFile::is_exact`] names.
+/// [`RunFile::entry`] names as exact.
 #[derive(Debug, Clone)]
 pub struct RunDir {
     root: PathBuf,
@@ -195,7 +195,7 @@ impl RunDir {
     /// When the file cannot be written. The old file is then unchanged.
     pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.path(file);
-        let bytes = if file.is_exact() {
+        let bytes = if file.entry().is_exact {
             Cow::Borrowed(bytes)
         } else {
             self.redactor.redact_bytes(bytes)

@@ -153,6 +153,10 @@ pub struct Entry {
     pub durability: Durability,
     /// When it is written.
     pub written: &'static str,
+    /// Whether the file is stored unchanged: files that Sprag reads back and whose content no other
+    /// program decides, and files made from values without secrets. In all other files secrets are
+    /// redacted.
+    pub is_exact: bool,
 }
 
 const AS_TRUE: &str = "when the state changes";
@@ -216,107 +220,108 @@ impl RunFile<'_> {
         self.entry().path
     }
 
-    /// Whether the file is stored unchanged: files that Sprag reads back and whose content no other
-    /// program decides, and files made from values without secrets. In all other files secrets are
-    /// redacted.
-    pub fn is_exact(self) -> bool {
-        matches!(
-            self,
-            Self::Manifest
-                | Self::Landing
-                | Self::Move
-                | Self::Plan
-                | Self::Request
-                | Self::StartCommit
-                | Self::TurnMark
-                | Self::PhaseStart
-                | Self::CheckArtifacts
-                | Self::BeforeChecks
-                | Self::Uncommitted
-                | Self::OriginalTests
-                | Self::SetupDone
-                | Self::OrderlyEnd
-                | Self::OnGithub
-                | Self::Matcher(_)
-                | Self::Picture(..)
-                | Self::Report(Format::Json)
-                | Self::Bundle
-                | Self::Ended
-                | Self::Finished
-        )
-    }
-
     /// Path, durability and time of writing.
     pub fn entry(self) -> Entry {
-        let log = |path: &'static str, written| (path.into(), Durability::Log, written);
-        let whole = |path: &'static str, written| (path.into(), Durability::Whole, written);
-        let made = |path: String, written| (path.into(), Durability::Whole, written);
-        let derived = |path: String, written| (path.into(), Durability::Derived, written);
-        let (path, durability, written): (Cow<'static, str>, _, _) = match self {
-            Self::Manifest => whole(
-                MANIFEST,
-                "once and last: a directory without it is not a run",
-            ),
-            Self::History => log("history.jsonl", "before and after each effect"),
-            Self::EventRecord => log(
-                "state/events.jsonl",
-                "before the record that depends on it; synced if an event contains more than the history: turns, commits, ends",
-            ),
-            Self::Landing => whole(
-                "state/landing.json",
-                "before the branch is moved: the old and the new commit",
-            ),
-            Self::Move => whole(
-                "state/move.json",
-                "before the branch is moved onto commits by others",
-            ),
-            Self::Plan => whole("state/plan", "before the manifest"),
-            Self::Request => whole("state/request.json", "before the first event"),
-            Self::StartCommit => whole("state/began-at", "before the first event"),
-            Self::TurnMark => whole("state/turn-mark.json", AS_TRUE),
-            Self::PhaseStart => whole("state/phase-start.json", AS_TRUE),
-            Self::FinalMessage => whole("state/final-message.md", AS_TRUE),
-            Self::Session => whole("state/session", AS_TRUE),
-            Self::Answer => whole("state/answer.json", AS_TRUE),
-            Self::Notes => whole("state/notes.json", AS_TRUE),
-            Self::CheckArtifacts => whole("state/check-artifacts.json", AS_TRUE),
-            Self::BeforeChecks => whole("state/before-checks.json", AS_TRUE),
-            Self::Uncommitted => whole("state/uncommitted.json", AS_TRUE),
-            Self::OriginalTests => whole("state/original-tests.json", AS_TRUE),
-            Self::SetupDone => whole("state/setup-done", AS_TRUE),
-            Self::OrderlyEnd => whole("state/left.json", AS_TRUE),
-            Self::OnGithub => whole("state/github.json", AS_TRUE),
-            Self::Matcher(digest) => made(format!("state/matcher-{digest}.json"), AS_TRUE),
-            Self::Prompt(number) => made(format!("prompts/{number:02}.md"), BEFORE_EVENT),
-            Self::TurnMessage(number) => made(format!("turns/{number:02}-final.md"), BEFORE_EVENT),
-            Self::Patch(task) => made(format!("patches/{task}.patch"), BEFORE_EVENT),
-            Self::Picture(number, kind) => made(
-                format!("pictures/{number:02}.{kind}"),
-                "before the first event",
-            ),
-            Self::Report(format) => whole(format.file(), AT_END),
-            Self::Commits => derived("commits.patch".to_owned(), "at the end, before the report"),
-            Self::Bundle => derived(
-                BUNDLE.to_owned(),
-                "at the end, if the commits are for another job or could not be pushed",
-            ),
-            Self::Ended => whole("state/ended", AFTER_SUMMARY),
-            Self::Finished => whole("state/finished", AFTER_SUMMARY),
-            Self::Events => derived("events.jsonl".to_owned(), AS_IT_HAPPENS),
-            Self::Transcript(number, agent) => {
-                derived(format!("turns/{number:02}-{agent}.jsonl"), AS_IT_HAPPENS)
-            }
-            Self::SetupLog(number) => {
-                derived(format!("verify/setup-{number:02}.log"), AS_IT_HAPPENS)
-            }
-            Self::CheckLog(number, check) => {
-                derived(format!("verify/{number:02}-{check}.log"), AS_IT_HAPPENS)
-            }
-        };
-        Entry {
+        use Durability::{Derived, Log, Whole};
+        let entry = |path: Cow<'static, str>, durability, written| Entry {
             path,
             durability,
             written,
+            is_exact: false,
+        };
+        let exact = |path: Cow<'static, str>, durability, written| Entry {
+            is_exact: true,
+            ..entry(path, durability, written)
+        };
+        match self {
+            Self::Manifest => exact(
+                MANIFEST.into(),
+                Whole,
+                "once and last: a directory without it is not a run",
+            ),
+            Self::History => entry("history.jsonl".into(), Log, "before and after each effect"),
+            Self::EventRecord => entry(
+                "state/events.jsonl".into(),
+                Log,
+                "before the record that depends on it; synced if an event contains more than the history: turns, commits, ends",
+            ),
+            Self::Landing => exact(
+                "state/landing.json".into(),
+                Whole,
+                "before the branch is moved: the old and the new commit",
+            ),
+            Self::Move => exact(
+                "state/move.json".into(),
+                Whole,
+                "before the branch is moved onto commits by others",
+            ),
+            Self::Plan => exact("state/plan".into(), Whole, "before the manifest"),
+            Self::Request => exact("state/request.json".into(), Whole, "before the first event"),
+            Self::StartCommit => exact("state/began-at".into(), Whole, "before the first event"),
+            Self::TurnMark => exact("state/turn-mark.json".into(), Whole, AS_TRUE),
+            Self::PhaseStart => exact("state/phase-start.json".into(), Whole, AS_TRUE),
+            Self::FinalMessage => entry("state/final-message.md".into(), Whole, AS_TRUE),
+            Self::Session => entry("state/session".into(), Whole, AS_TRUE),
+            Self::Answer => entry("state/answer.json".into(), Whole, AS_TRUE),
+            Self::Notes => entry("state/notes.json".into(), Whole, AS_TRUE),
+            Self::CheckArtifacts => exact("state/check-artifacts.json".into(), Whole, AS_TRUE),
+            Self::BeforeChecks => exact("state/before-checks.json".into(), Whole, AS_TRUE),
+            Self::Uncommitted => exact("state/uncommitted.json".into(), Whole, AS_TRUE),
+            Self::OriginalTests => exact("state/original-tests.json".into(), Whole, AS_TRUE),
+            Self::SetupDone => exact("state/setup-done".into(), Whole, AS_TRUE),
+            Self::OrderlyEnd => exact("state/left.json".into(), Whole, AS_TRUE),
+            Self::OnGithub => exact("state/github.json".into(), Whole, AS_TRUE),
+            Self::Matcher(digest) => exact(
+                format!("state/matcher-{digest}.json").into(),
+                Whole,
+                AS_TRUE,
+            ),
+            Self::Prompt(number) => entry(
+                format!("prompts/{number:02}.md").into(),
+                Whole,
+                BEFORE_EVENT,
+            ),
+            Self::TurnMessage(number) => entry(
+                format!("turns/{number:02}-final.md").into(),
+                Whole,
+                BEFORE_EVENT,
+            ),
+            Self::Patch(task) => entry(format!("patches/{task}.patch").into(), Whole, BEFORE_EVENT),
+            Self::Picture(number, kind) => exact(
+                format!("pictures/{number:02}.{kind}").into(),
+                Whole,
+                "before the first event",
+            ),
+            Self::Report(Format::Json) => exact(SUMMARY.into(), Whole, AT_END),
+            Self::Report(format) => entry(format.file().into(), Whole, AT_END),
+            Self::Commits => entry(
+                "commits.patch".into(),
+                Derived,
+                "at the end, before the report",
+            ),
+            Self::Bundle => exact(
+                BUNDLE.into(),
+                Derived,
+                "at the end, if the commits are for another job or could not be pushed",
+            ),
+            Self::Ended => exact("state/ended".into(), Whole, AFTER_SUMMARY),
+            Self::Finished => exact("state/finished".into(), Whole, AFTER_SUMMARY),
+            Self::Events => entry("events.jsonl".into(), Derived, AS_IT_HAPPENS),
+            Self::Transcript(number, agent) => entry(
+                format!("turns/{number:02}-{agent}.jsonl").into(),
+                Derived,
+                AS_IT_HAPPENS,
+            ),
+            Self::SetupLog(number) => entry(
+                format!("verify/setup-{number:02}.log").into(),
+                Derived,
+                AS_IT_HAPPENS,
+            ),
+            Self::CheckLog(number, check) => entry(
+                format!("verify/{number:02}-{check}.log").into(),
+                Derived,
+                AS_IT_HAPPENS,
+            ),
         }
     }
 }

@@ -55,71 +55,53 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         Last::HookRejected(message) => (one_line(message, REASON_CHARS), Vec::new()),
         _ => (String::new(), Vec::new()),
     };
-    match step {
-        Step::RunAgent {
-            key,
-            purpose:
-                TurnPurpose::Nudge {
-                    n,
-                    kind: NudgeKind::Output,
-                },
-        } => {
-            let reason = match &state.output {
-                Some(StructuredOutput::Misfit { why }) => why.clone(),
-                _ => String::new(),
-            };
-            let nudges = run.row(*key).nudges;
-            Some(retry_scheduled(RetryKind::Output, *n, nudges, reason))
-        }
-        Step::RunAgent {
-            key,
-            purpose: TurnPurpose::Nudge { n, kind },
-        } => Some(EventKind::RetryScheduled {
-            how: RetryKind::Nudge,
-            n: *n,
-            of: nudges_of(run, key.phase, *n, *kind),
-            reason: kind.reason().map_or(reason, str::to_owned),
-            indicators,
-            delay_ms: 0,
-            message: String::new(),
-        }),
-        Step::RunAgent {
-            key,
-            purpose: TurnPurpose::Retry { .. },
-        } => Some(EventKind::RetryScheduled {
-            how: RetryKind::Retry,
-            n: key.attempt - 1,
-            of: run.config.settings.max_retries,
-            reason,
-            indicators,
-            delay_ms: 0,
-            message: String::new(),
-        }),
+    let (how, n, of, reason) = match step {
+        Step::RunAgent { key, purpose } => match purpose {
+            TurnPurpose::Nudge {
+                n,
+                kind: NudgeKind::Output,
+            } => {
+                let reason = match &state.output {
+                    Some(StructuredOutput::Misfit { why }) => why.clone(),
+                    _ => String::new(),
+                };
+                let nudges = run.row(*key).nudges;
+                return Some(retry_scheduled(RetryKind::Output, *n, nudges, reason, 0));
+            }
+            TurnPurpose::Nudge { n, kind } => {
+                let of = nudges_of(run, key.phase, *n, *kind);
+                let reason = kind.reason().map_or(reason, str::to_owned);
+                (RetryKind::Nudge, *n, of, reason)
+            }
+            TurnPurpose::Retry { .. } => {
+                let of = run.config.settings.max_retries;
+                (RetryKind::Retry, key.attempt - 1, of, reason)
+            }
+            TurnPurpose::Implement | TurnPurpose::Phase { .. } => return None,
+        },
         Step::Wait { ms, why } => {
-            let (waits, most) = (state.waits + 1, run.policy.waits);
-            Some(wait_scheduled(waits, most, why.clone(), *ms))
+            let (n, of) = (state.waits + 1, run.policy.waits);
+            return Some(retry_scheduled(RetryKind::Wait, n, of, why.clone(), *ms));
         }
-        _ => None,
+        _ => return None,
+    };
+    let mut event = retry_scheduled(how, n, of, reason, 0);
+    if let EventKind::RetryScheduled { indicators: of, .. } = &mut event {
+        *of = indicators;
     }
+    Some(event)
 }
 
-/// The event for repetition `n` of `of`, at once and without indicators.
-pub(super) fn retry_scheduled(how: RetryKind, n: u32, of: u32, reason: String) -> EventKind {
+/// The event for repetition `n` of `of` after a delay, without indicators.
+pub(super) fn retry_scheduled(
+    how: RetryKind,
+    n: u32,
+    of: u32,
+    reason: String,
+    delay_ms: u64,
+) -> EventKind {
     EventKind::RetryScheduled {
         how,
-        n,
-        of,
-        reason,
-        indicators: Vec::new(),
-        delay_ms: 0,
-        message: String::new(),
-    }
-}
-
-/// The event for wait `n` of `of`.
-pub(super) fn wait_scheduled(n: u32, of: u32, reason: String, delay_ms: u64) -> EventKind {
-    EventKind::RetryScheduled {
-        how: RetryKind::Wait,
         n,
         of,
         reason,

@@ -22,7 +22,7 @@ use crate::run::state::setup::interruption;
 use crate::run::state::task::{TaskRun, TaskStart};
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
-use crate::run::steps::announce::{retry_scheduled, wait_scheduled};
+use crate::run::steps::announce::retry_scheduled;
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
@@ -94,6 +94,7 @@ async fn drafted(
                 number - 1,
                 MAX_DRAFTS - 1,
                 why,
+                0,
             ));
         }
         let mut text = prompt(&wanted.request, problem.as_ref());
@@ -165,7 +166,8 @@ async fn lasting_turn(
         };
         waits += 1;
         let most = run.policy.waits;
-        parts.emit.emit(wait_scheduled(waits, most, why, ms));
+        let event = retry_scheduled(RetryKind::Wait, waits, most, why, ms);
+        parts.emit.emit(event);
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Turn::Ended(by.outcome()));

@@ -178,7 +178,10 @@ async fn on_its_tree(
         if !is_rewritten_on(parts, &run.config, &raw, &start, &ran.rewritten).await? {
             let paths: Vec<Vec<u8>> = ran.rewritten.into_keys().collect();
             let why = "the checks changed the original files";
-            return Err(NoResult::Unknown(format!("{why}: {}", display_paths(&paths))));
+            return Err(NoResult::Unknown(format!(
+                "{why}: {}",
+                display_paths(&paths)
+            )));
         }
     }
     if proof == Proof::Flake {
