@@ -276,10 +276,8 @@ struct Logged {
 
 /// Runs the command of a check and writes its output to a log.
 async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Logged {
-    let log = CappedLog::create(&context.run_dir.join(name)).ok();
-    let mut log = log
-        .map(|log| Redacting::new(log, Arc::clone(context.redactor)))
-        .map(CleanLines::new);
+    let mut log = CappedLog::create(&context.run_dir.join(name))
+        .map(|log| CleanLines::new(Redacting::new(log, Arc::clone(context.redactor))));
     let mut kept = KeptOutput::new();
     let spec = CommandSpec {
         program: "sh".into(),
@@ -287,30 +285,18 @@ async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Lo
         cwd: context.work_tree.to_path_buf(),
         env: context.own_home.environment(context.env),
         stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(Duration::from_millis(check.timeout_ms)),
-            ..Limits::default()
-        },
+        limits: Limits::within(Duration::from_millis(check.timeout_ms)),
         sandbox: context.sandbox.clone(),
     };
-    let mut lost = log.is_none().then(|| format!("{name} cannot be written"));
     let ended = run(&spec, context.cancel, &mut |_: StreamKind, chunk: &[u8]| {
         kept.push(chunk);
-        if let Some(file) = &mut log
-            && let Err(error) = file.write_all(chunk)
-        {
-            lost = Some(format!("{name}: {error}"));
-            log = None;
-        }
+        let _ = log.as_mut().map(|log| log.write_all(chunk));
     })
     .await;
-    let closed = log.map(|log| {
-        let log = log.finish().and_then(Redacting::finish);
-        log.and_then(CappedLog::close)
-    });
-    if let Some(Err(error)) = closed {
-        lost = Some(format!("{name}: {error}"));
-    }
+    let closed = log
+        .and_then(CleanLines::finish)
+        .and_then(Redacting::finish)
+        .and_then(CappedLog::close);
     let is_whole = kept.is_whole();
     let output = unwrapped(&kept.into_text()).into_owned();
     let policy = context.sandbox.as_ref();
@@ -320,7 +306,7 @@ async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Lo
         refused: refused.map(str::to_owned),
         output,
         is_whole,
-        lost,
+        lost: closed.err().map(|error| format!("{name}: {error}")),
     }
 }
 

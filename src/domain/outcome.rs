@@ -206,6 +206,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The outcome of a task on which no agent of this run worked, without a commit.
+    pub const fn without_agent(end: TaskEnd, reason: Reason, message: String) -> Self {
+        Self::WithoutAgent {
+            end,
+            reason,
+            message,
+            commit: None,
+        }
+    }
+
     /// The task's status at the end of the run.
     pub fn task_end(&self) -> TaskEnd {
         use RunStatus as S;

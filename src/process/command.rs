@@ -54,6 +54,16 @@ pub struct Limits {
     pub grace: Duration,
 }
 
+impl Limits {
+    /// Only a longest run time.
+    pub fn within(timeout: Duration) -> Self {
+        Self {
+            timeout: Some(timeout),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Limits {
     /// No limits, and 2 s of grace.
     fn default() -> Self {

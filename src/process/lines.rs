@@ -53,7 +53,7 @@ impl LineSplitter {
     }
 
     /// Whether the next byte starts a line.
-    pub fn is_at_line_start(&self) -> bool {
+    fn is_at_line_start(&self) -> bool {
         self.pending.is_empty() && self.dropped == 0
     }
 

@@ -22,11 +22,17 @@ pub struct CappedLog {
     tail: Option<File>,
     /// All bytes that were written to the tail, including overwritten ones.
     tail_written: u64,
+    /// The first error, after which nothing is written.
+    failed: Option<io::Error>,
 }
 
+/// Writing never fails: [`CappedLog::close`] returns the first error, because output is read to its end even if it
+/// cannot be kept.
 impl Write for CappedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.append(bytes)?;
+        if self.failed.is_none() {
+            self.failed = self.append(bytes).err();
+        }
         Ok(bytes.len())
     }
 
@@ -60,6 +66,7 @@ impl CappedLog {
             ends_with_newline: true,
             tail: None,
             tail_written: 0,
+            failed: None,
         })
     }
 
@@ -82,8 +89,11 @@ impl CappedLog {
     /// Returns that number.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or could not be before.
     pub fn close(mut self) -> io::Result<u64> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let omitted = self.tail_written.saturating_sub(self.tail_cap);
         if self.tail_cap == 0 || self.tail.is_none() {
             if omitted > 0 {

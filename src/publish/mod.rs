@@ -18,9 +18,12 @@ use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
+use crate::domain::text::count;
 use crate::domain::trigger::run_name::RunName;
 use crate::error::{Error, Result};
-use crate::git::{BranchName, BundleError, CommitLine, Real, Remote, Repo, display_path};
+use crate::git::{
+    BranchName, BundleError, CommitLine, RETRY_PAUSES, Real, Remote, Repo, display_path,
+};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
 use crate::github::lookup;
@@ -31,7 +34,7 @@ use crate::github::spend;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::begin::prepare;
 use crate::run::begin::reviewed_change::{ReviewedChange, reviewed_change};
-use crate::run::deliver::foreign_push::ForeignPush;
+use crate::run::deliver::push_failure::{Destination, PushEnd, PushFailure};
 use crate::run::deliver::reporting::Reporting;
 use crate::run::state::directory::RunDir;
 use crate::run::state::emitter::Emitter;
@@ -48,6 +51,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there.";
+
+const MOVED: &str = "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits";
 
 /// Publishes a run and returns the process's exit code, which is the run's.
 ///
@@ -342,24 +347,37 @@ impl Job<'_> {
         let remote = lookup::remote(self.context, self.actions)
             .map_err(|error| Error::config(error.to_string()))?;
         let taken = self.take(&repo, &remote, branch, bundle)?;
-        let run = ForeignPush {
-            repo: &repo,
+        let to = Destination {
             remote: &remote,
             branch: BranchName::parse(&branch.name)
                 .map_err(|error| Error::config(error.to_string()))?,
-            expected: taken.at.clone(),
-            head: taken.head.clone(),
-            count: taken.facts.commits.len(),
-            run_id: &self.summary.run_id,
             closed: delivery::closed_meanwhile(self.actions, self.request).await,
-            cancel: &self.cancel,
+            pauses: &RETRY_PAUSES,
+            cancel: self.cancel.clone(),
         };
-        let is_there = |at: &RevId| repo.contains_commit(at, &taken.head);
-        let mut push = match &taken.at {
-            Some(at) if !taken.fits && is_there(at) => run.done(at.clone()),
-            _ if taken.fits => run.push().await,
-            _ => run.moved().await,
+        let is_there = |at: &&RevId| !taken.fits && repo.contains_commit(at, &taken.head);
+        let ended = match taken.at.as_ref().filter(is_there) {
+            Some(at) => PushEnd::Pushed(at.clone()),
+            None if taken.fits || to.closed.is_some() => {
+                to.push(&repo, &taken.head, taken.at.as_ref()).await
+            }
+            None => PushEnd::Moved(taken.head.clone()),
         };
+        let run_id = &self.summary.run_id;
+        let mut push = match ended {
+            PushEnd::Pushed(head) => {
+                to.pushed(head, count(taken.facts.commits.len() as u64, "commit"))
+            }
+            PushEnd::Failed(failure) => to.keep(&repo, run_id, &taken.head, failure).await,
+            // The result of a rebase would have to be verified by running the project's own code.
+            PushEnd::Moved(_) => {
+                let failure = PushFailure::here(MOVED);
+                to.keep(&repo, run_id, &taken.head, failure).await
+            }
+        };
+        if !push.pushed && push.rescue.is_none() {
+            push.detail += "; the commits are in the bundle of the job that made them";
+        }
         if self.request.delivery.via_api {
             emit.warn("the commits are pushed without GitHub's signature: `sprag publish` does not create commits through the API");
         }

@@ -5,6 +5,7 @@ use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
 use crate::domain::checks::signals::Signal;
+use crate::domain::checks::verdict::CheckResult;
 use crate::domain::event::{PushLine, RetryKind, TurnProgress, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
@@ -197,6 +198,19 @@ pub fn review(review: &ReviewSummary) -> String {
         "review {} of at most {}: {verdict}{missing}{found}",
         review.round, review.of
     )
+}
+
+/// The tests that a check has counted, after its outcome; empty if it has counted none.
+pub fn counts(result: &CheckResult) -> String {
+    let failed = result.counts.failed.filter(|&n| n > 0);
+    let failed = failed.map(|n| format!("{n} failed"));
+    let passed = result.counts.passed.map(|n| format!("{n} passed"));
+    let parts: Vec<String> = failed.into_iter().chain(passed).collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    }
 }
 
 /// The assessment of a turn in words. How an agent stopped is in the detail.

@@ -211,13 +211,13 @@ async fn outcomes(
     };
     // All children have ended, so nothing else writes to the repository.
     for violation in parts.setup.violations() {
-        parts.emit.warn(violation);
+        parts.warn(violation);
     }
     if outcomes.values().all(|outcome| !outcome.ends_run())
         && let Err(error) = record_plan_end(parts)
     {
         let why = format!("the plan's status could not be saved: {error:#}");
-        parts.emit.warn(why);
+        parts.warn(why);
     }
     Ok(outcomes)
 }

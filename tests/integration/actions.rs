@@ -1,9 +1,9 @@
 //! A run as a step of GitHub Actions: outputs, log, annotations, step summary, environment.
 
+use crate::generated::outputs::OUTPUTS;
 use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{fixable_with, run};
-use sprag::report::outputs::OUTPUTS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;

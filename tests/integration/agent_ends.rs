@@ -44,7 +44,7 @@ fn a_missing_program_is_named_with_its_remedy() {
         "command was not found (exit 127): sh: 1: no-such-agent: not found; install it or name another agent with --agent or --agent-command"
     );
     has(&run.stdout, "no-such-agent: not found");
-    assert_eq!((retries(&run), project.checks()), (&json!(0), 0));
+    assert_eq!((retries(&run), project.checks()), (&json!(0), 1));
     assert_untouched(&project, &head);
 }
 

@@ -113,7 +113,7 @@ fn retry_to_limit() {
             count("turn.ended"),
             count("check.ended")
         ),
-        (4, 4, 4)
+        (4, 4, 5)
     );
 }
 

@@ -74,7 +74,7 @@ fn init_tries_what_it_proposes_and_says_what_came_of_it() {
     for shown in [
         "test: python3 -m unittest    (test_app.py imports unittest)\n",
         "  check build `make build`: running\n    passed (",
-        "    failed with code 1: 1 failed (",
+        "    failed with exit code 1: 1 failed, 0 passed (",
         "tasks are judged by it, so fix it first or remove it",
         "      test_app.py:5: ",
         "no-such-linter",
@@ -261,7 +261,7 @@ fn a_trial_takes_the_configuration_and_the_sandbox_of_a_run() {
             "setup `npm i -fg corepack`: not run, because it installs outside of the work tree\n",
             "setup `touch made.txt`: running\n    done (",
             "check mine `test -f made.txt`: running\n    passed (",
-            "check outside `touch \"$OUTSIDE/x\"`: running\n    failed with code 1",
+            "check outside `touch \"$OUTSIDE/x\"`: running\n    failed with exit code 1",
             "x could not be written: the sandbox protects it. Name the directory in `sandbox_write`",
         ] {
             assert!(stdout.contains(shown), "{args:?} {shown}: {stdout}");

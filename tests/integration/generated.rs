@@ -1,13 +1,17 @@
 //! Documents and parts of them that are made from the tables of settings, flags, inputs and outputs.
 //! They are compared with what the tables say; `SPRAG_REGENERATE=1` writes them anew.
 
+mod inputs;
+mod layout;
+pub mod outputs;
+
 use crate::action_file::{ROOT, yaml};
+use inputs::{Input, of_run};
+use outputs::OUTPUTS;
 use sprag::agents::{self, CLIS};
 use sprag::domain::plan::schema;
 use sprag::domain::settings::{Form, Key, KeyDefault, Scope, keys};
-use sprag::report::outputs::OUTPUTS;
 use sprag::report::wire;
-use sprag::settings::inputs::{Input, of_run};
 use std::fs;
 use std::path::Path;
 
@@ -44,7 +48,7 @@ fn generated_documents_are_what_the_tables_say() {
     let agents = ("Generated from the table of agents.", agents_table());
     let layout = (
         "Generated from the layout of a run directory.",
-        sprag::run::state::layout::table(),
+        layout::table(),
     );
     let documents = [
         // What the settings know of the agents goes into the documents that follow only once it is compiled.

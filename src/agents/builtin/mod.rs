@@ -38,10 +38,7 @@ impl Host for Shell<'_> {
             cwd: self.work_tree.to_owned(),
             env: self.env.clone(),
             stdin: Input::Null,
-            limits: Limits {
-                timeout: Some(timeout),
-                ..Limits::default()
-            },
+            limits: Limits::within(timeout),
             sandbox: self.sandbox.clone(),
         };
         let mut kept = HeadTail::new(OUTPUT_HEAD, OUTPUT_TAIL);

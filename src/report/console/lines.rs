@@ -357,7 +357,7 @@ fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
         }
     };
     let took = ms(result.elapsed_ms);
-    let counts = counts(result);
+    let counts = sentence::counts(result);
     let mut lines = vec![Line::new(
         tone,
         format!("  check {name} {word}{counts} ({took})"),
@@ -381,20 +381,6 @@ fn check_ended(result: &CheckResult, verbosity: Verbosity) -> Vec<Line> {
         }
     }
     lines
-}
-
-fn counts(result: &CheckResult) -> String {
-    let part = |n: Option<u64>, word: &str| n.map(|n| format!("{n} {word}"));
-    let failed = part(result.counts.failed.filter(|&n| n > 0), "failed");
-    let parts: Vec<String> = failed
-        .into_iter()
-        .chain(part(result.counts.passed, "passed"))
-        .collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", parts.join(", "))
-    }
 }
 
 fn agent_lines(event: &AgentEvent, verbosity: Verbosity) -> Vec<Line> {

@@ -61,7 +61,7 @@ pub(crate) async fn require_pushable(
         return Ok(());
     };
     for why in objections.possible {
-        parts.emit.warn(why);
+        parts.warn(why);
     }
     let names: Vec<String> = objections
         .certain

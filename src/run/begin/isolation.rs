@@ -557,10 +557,7 @@ async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), 
         cwd: scope.real.work_tree().to_path_buf(),
         env: Vec::new(),
         stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(ATTEMPT),
-            ..Limits::default()
-        },
+        limits: Limits::within(ATTEMPT),
         sandbox: Some(policy.clone()),
     };
     let ended = run(&spec, &Cancel::new(), &mut |_, _| {}).await;

@@ -27,4 +27,5 @@ pub mod source;
 pub mod start;
 pub(crate) mod take_over;
 pub mod trial;
+mod warnings;
 pub mod work;

@@ -165,7 +165,7 @@ fn load_results(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
 /// Names what runs that died have moved out of this work tree, on a machine that keeps its checkout.
 fn warn_of_left_files(parts: &mut Parts<'_>) {
     for dir in parts.tree.repo.left_away() {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "a run that was killed has left files of the work tree that are not under version control in {}: resume \
              that run, or move them back (N.from says where N was) and remove the directory",
             dir.display()
@@ -275,7 +275,7 @@ fn warn_of_detached_head(parts: &mut Parts<'_>) {
             "no bookmark follows the commits of this run; its end says how to create one",
         )
     } else {
-        parts.emit.warn(
+        parts.warn(
             "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
         )
     }
@@ -286,7 +286,7 @@ fn warn_of_detached_head(parts: &mut Parts<'_>) {
 fn warn_of_held_lock(parts: &mut Parts<'_>) {
     let lock = parts.tree.repo.real().held_lock();
     if let Some(lock) = lock.filter(|_| parts.setup.commits()) {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
             lock.display()
         ));

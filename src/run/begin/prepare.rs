@@ -4,18 +4,16 @@ use crate::cli::{Common, RunArgs};
 use crate::context::Context;
 use crate::domain::config_file::{self, ConfigFile};
 use crate::domain::plan::{self, Plan, Task, TaskId, TaskKind};
-use crate::domain::settings::{COSTLY_RETRIES, Settings};
+use crate::domain::settings::Settings;
 use crate::domain::text::{first_line, one_line};
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
 use crate::github::lookup::one_task;
 use crate::run::begin::output_schema::SchemaSource;
-use crate::run::begin::programs;
+use crate::run::begin::warnings;
 use crate::run::begin::work::Work;
 use crate::run::state::answer::TaskAnswer;
 use crate::run::state::plan_state::{PlanFile, PlanState};
-use crate::secrets::redact::MIN_SECRET_BYTES;
-use crate::secrets::sources::holds_secret;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -248,9 +246,19 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         trusted: None,
         answer: None,
     };
-    warn_of_tasks(context, &mut prepared);
+    let has_own_programs = prepared.run.setup.is_empty() && prepared.work.has_agent();
+    let found = warnings::of_tasks(
+        context,
+        &prepared.real,
+        &prepared.tasks,
+        &prepared.named,
+        &prepared.book,
+        has_own_programs,
+    );
+    prepared.warnings.extend(found);
     if sources.above.roles.is_some() {
-        warn_of_unused_roles(&mut prepared);
+        let unused = warnings::of_unused_roles(&prepared.tasks);
+        prepared.warnings.extend(unused);
     }
     let tasks = prepared.tasks.iter().map(|(task, _)| &task.id);
     let written = prepared.book.ensure_writable(tasks);
@@ -261,37 +269,6 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
 fn no_commits_allowed() -> Error {
     Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
         .hint("remove allow_dirty, and commit or stash the changes in the work tree")
-}
-
-fn warn_of_tasks(context: &Context, prepared: &mut Prepared) {
-    let has_own_programs = prepared.run.setup.is_empty() && prepared.work.has_agent();
-    let warnings = &mut prepared.warnings;
-    let work_tree = prepared.real.work_tree();
-    for (task, config) in &prepared.tasks {
-        if !config.place(work_tree).is_dir() {
-            warnings.push(format!(
-                "task {} works in {}, which does not exist yet",
-                task.id, config.directory
-            ));
-        }
-        warn_of_open_dependencies(task, &prepared.named, &prepared.book, warnings);
-        warn_of_cost(task, config, warnings);
-        warn_of_short_secrets(context, config, warnings);
-        if has_own_programs {
-            warn_of_missing_programs(context, &prepared.real, config, warnings);
-        }
-    }
-}
-
-fn warn_of_unused_roles(prepared: &mut Prepared) {
-    let has_phases = |(_, config): &(Task, TaskConfig)| {
-        let set = &config.settings;
-        set.review || set.tdd || set.review_only
-    };
-    if !prepared.tasks.is_empty() && !prepared.tasks.iter().any(has_phases) {
-        let warning = "`roles` has no effect: no task has `review` or `tdd`";
-        prepared.warnings.push(warning.into());
-    }
 }
 
 /// The selected tasks that are not done, then those that are. A task that is named, or that an earlier
@@ -532,74 +509,4 @@ fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
     plan::selection(plan, only)
         .map(|tasks| tasks.into_iter().cloned().collect())
         .map_err(|error| Error::usage(error.to_string()))
-}
-
-/// Warns that a task selected by id runs although a dependency is not done.
-fn warn_of_open_dependencies(
-    task: &Task,
-    named: &[TaskId],
-    book: &PlanState,
-    warnings: &mut Vec<String>,
-) {
-    let undone: Vec<&str> = task
-        .depends_on
-        .iter()
-        .filter(|id| !named.is_empty() && !named.contains(id) && !book.is_done(id))
-        .map(TaskId::as_str)
-        .collect();
-    if !undone.is_empty() {
-        warnings.push(format!(
-            "task {} is run alone: it depends on {}, which is not done",
-            task.id,
-            undone.join(", ")
-        ));
-    }
-}
-
-/// Warns of checks that cannot start here: each turn would be paid for before the run finds out.
-fn warn_of_missing_programs(
-    context: &Context,
-    real: &Real,
-    config: &TaskConfig,
-    warnings: &mut Vec<String>,
-) {
-    for missing in programs::missing(context, real.work_tree(), &[], &config.checks) {
-        let other = missing.also_called.map_or_else(
-            || "`sprag doctor` looks for all of them".to_owned(),
-            |other| format!("{other} is, so write {other} there"),
-        );
-        let warning = format!(
-            "{} needs {}, which is not installed here; {other}",
-            missing.of, missing.program
-        );
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
-}
-
-/// Warns of secrets that children get and that are too short to be redacted.
-fn warn_of_short_secrets(context: &Context, config: &TaskConfig, warnings: &mut Vec<String>) {
-    let set = &config.settings;
-    for name in set.agent_env.iter().chain(&set.verify_env) {
-        let value = context.var(name).unwrap_or_default().trim();
-        if value.is_empty() || value.len() >= MIN_SECRET_BYTES || !holds_secret(name) {
-            continue;
-        }
-        let warning = format!(
-            "{name} is passed on, and its value is not redacted: it has fewer than {MIN_SECRET_BYTES} bytes"
-        );
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
-    }
-}
-
-fn warn_of_cost(task: &Task, config: &TaskConfig, warnings: &mut Vec<String>) {
-    if config.settings.max_retries > COSTLY_RETRIES {
-        warnings.push(format!(
-            "task {} has up to {} retries: more than {COSTLY_RETRIES} are costly",
-            task.id, config.settings.max_retries
-        ));
-    }
 }

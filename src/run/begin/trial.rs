@@ -1,9 +1,11 @@
 //! `sprag init --try` and `sprag doctor --try`: runs the setup commands and the checks of the configuration once on the
 //! present tree, confined as in a run.
 
-use crate::checks::OwnHome;
+use crate::checks::{CheckContext, OwnHome, Progress, run_checks};
 use crate::context::Context;
-use crate::domain::checks::verdict::{Check, CheckOutcome, CheckResult, ordered};
+use crate::domain::checks::first_errors;
+use crate::domain::checks::verdict::{Check, CheckResult};
+use crate::domain::duration::millis;
 use crate::error::{Error, Result};
 use crate::git::{self, Real};
 use crate::print::print;
@@ -11,18 +13,20 @@ use crate::process::environment::environment;
 use crate::process::{
     Cancel, CancelReason, CommandSpec, Exit, HeadTail, Input, Limits, listen, run, until_one_fails,
 };
+use crate::report::{sentence, text};
 use crate::run::begin::isolation::{Isolation, Purpose, Scope, isolation, with_temporary};
 use crate::run::begin::prepare::{config_file, directory};
 use crate::run::begin::start::runtime;
 use crate::run::state::past_runs::{holding, remember_tried};
 use crate::run::state::setup::by_proxy;
+use crate::secrets::sources::redactor;
 use crate::settings::args::Common;
 use crate::settings::flags::SettingFlags;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::BufRead as _;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time limit of a setup command.
@@ -50,10 +54,8 @@ pub struct Trial<'a> {
 
 /// A trial that has begun.
 struct Running<'a> {
-    context: &'a Context,
-    root: &'a Path,
+    trial: &'a Trial<'a>,
     env: Vec<(OsString, OsString)>,
-    own_home: OwnHome,
     isolation: Isolation,
     cancel: Cancel,
 }
@@ -127,71 +129,96 @@ impl Trial<'_> {
             &format!("trying the commands of the configuration {how}, as a run does:\n"),
         )?;
         let running = Running {
-            context: self.context,
-            root: self.real.work_tree(),
+            trial: self,
             env,
-            own_home: OwnHome::default(),
             isolation,
             cancel,
         };
-        Ok(running.all(&run.setup, &task.checks, self.installs).await)
+        let mut failed = running.setup(&run.setup).await?;
+        failed.extend(running.checks(&task.checks).await?);
+        Ok(match running.cancel.reason() {
+            Some(reason) => Err(reason),
+            None => Ok(failed),
+        })
     }
 }
 
 impl Running<'_> {
-    async fn all(
-        &self,
-        setup: &[String],
-        checks: &[Check],
-        installs: fn(&str) -> bool,
-    ) -> std::result::Result<Vec<String>, CancelReason> {
+    async fn setup(&self, commands: &[String]) -> Result<Vec<String>> {
         let mut failed = Vec::new();
-        for line in setup {
-            if installs(line) && !self.may_install(line) {
+        for line in commands {
+            if (self.trial.installs)(line) && !self.may_install(line) {
                 self.say(&format!(
                     "  setup `{line}`: not run, because it installs outside of the work tree\n    \
-                     put it into a step of the workflow, before Sprag's\n"
+                    put it into a step of the workflow, before Sprag's\n"
                 ));
                 continue;
             }
             self.say(&format!("  setup `{line}`: running\n"));
-            let (exit, said, took) = self.run(line, SETUP_TIMEOUT, Purpose::Setup).await?;
-            if exit == Exit::Code(0) {
-                self.say(&format!("    done ({took})\n"));
-            } else {
-                failed.push(format!("setup `{line}`"));
-                let errors = errors(&said);
-                self.say(&format!("    failed with {exit} ({took})\n{errors}"));
-                self.say_refusal(&said);
-            }
-        }
-        for check in ordered(checks) {
-            self.say(&format!(
-                "  check {} `{}`: running\n",
-                check.name, check.run
-            ));
-            let limit = Duration::from_millis(check.timeout_ms);
-            let (mut exit, mut said, mut took) =
-                self.run(&check.run, limit, Purpose::Check).await?;
-            let policy = self.isolation.policy(Purpose::Check);
-            let refused = policy.as_ref().and_then(|policy| policy.refused(&said));
-            let is_made = |path: &str| self.own_home.is_made_for(path, &self.env);
-            if exit != Exit::Code(0) && refused.is_some_and(is_made) {
-                (exit, said, took) = self.run(&check.run, limit, Purpose::Check).await?;
-            }
-            let result = self.result(check, &exit, &said);
-            self.say(&result_text(&result, &exit, &said, &took));
-            if result.outcome != CheckOutcome::Passed {
-                failed.push(format!("check {}", check.name));
-                self.say_refusal(&said);
+            let spec = CommandSpec {
+                program: "sh".into(),
+                args: until_one_fails(line),
+                cwd: self.trial.real.work_tree().to_path_buf(),
+                env: self.env.clone(),
+                stdin: Input::Null,
+                limits: Limits::within(SETUP_TIMEOUT),
+                sandbox: self.isolation.policy(Purpose::Setup),
+            };
+            let mut kept = HeadTail::new(KEPT, KEPT);
+            let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
+            let took = text::duration(millis(ended.elapsed));
+            match ended.exit {
+                Exit::Cancelled(_) => break,
+                Exit::Code(0) => self.say(&format!("    done ({took})\n")),
+                exit => {
+                    failed.push(format!("setup `{line}`"));
+                    let said = kept.into_text();
+                    let errors = first_errors(&said, SHOWN, 300);
+                    let shown = shown(&errors, &said);
+                    self.say(&format!("    failed with {exit} ({took})\n{shown}"));
+                    self.say_refusal(&said);
+                }
             }
         }
         Ok(failed)
     }
 
+    async fn checks(&self, checks: &[Check]) -> Result<Vec<String>> {
+        let context = self.trial.context;
+        let logs = context.place_for_a_moment("sprag-trial-")?;
+        let around = CheckContext {
+            work_tree: self.trial.real.work_tree(),
+            env: &self.env,
+            sandbox: self.isolation.policy(Purpose::Check),
+            own_home: &OwnHome::default(),
+            cancel: &self.cancel,
+            run_dir: logs.path(),
+            log: |number, check| format!("{number}-{check}.log"),
+            redactor: &Arc::new(redactor(&context.env)),
+            matchers: &BTreeMap::new(),
+            directories: &BTreeMap::new(),
+        };
+        let mut on_progress = |progress: Progress<'_>| match progress {
+            Progress::Started(check) => self.say(&format!(
+                "  check {} `{}`: running\n",
+                check.name, check.run
+            )),
+            Progress::Ended(result) => {
+                self.say(&result_text(result));
+                if result.outcome.is_failure() {
+                    self.say_refusal(&result.excerpt);
+                }
+            }
+            Progress::Leaked(..) | Progress::Odd(..) | Progress::LogLost(_) => {}
+        };
+        let ran = run_checks(checks, &around, &mut 0, &mut on_progress).await;
+        let failing = ran.failing_checks().into_iter();
+        Ok(failing.map(|name| format!("check {name}")).collect())
+    }
+
     fn say(&self, text: &str) {
         // The exit code and the later lines do not depend on a reader.
-        let _ = print(self.context, text);
+        let _ = print(self.trial.context, text);
     }
 
     /// Says which path the sandbox did not let a command write.
@@ -203,7 +230,7 @@ impl Running<'_> {
 
     /// Asks whether a command may run that installs outside of the work tree. Without a terminal it may not.
     fn may_install(&self, line: &str) -> bool {
-        if !self.context.stdout_is_terminal {
+        if !self.trial.context.stdout_is_terminal {
             return false;
         }
         self.say(&format!(
@@ -212,43 +239,6 @@ impl Running<'_> {
         let mut answer = String::new();
         let read = std::io::stdin().lock().read_line(&mut answer);
         read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
-    }
-
-    async fn run(
-        &self,
-        line: &str,
-        limit: Duration,
-        purpose: Purpose,
-    ) -> std::result::Result<(Exit, String, String), CancelReason> {
-        let spec = CommandSpec {
-            program: "sh".into(),
-            args: until_one_fails(line),
-            cwd: self.root.to_path_buf(),
-            env: self.own_home.environment(&self.env),
-            stdin: Input::Null,
-            limits: Limits {
-                timeout: Some(limit),
-                ..Limits::default()
-            },
-            sandbox: self.isolation.policy(purpose),
-        };
-        let mut kept = HeadTail::new(KEPT, KEPT);
-        let ended = run(&spec, &self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
-        if let Exit::Cancelled(reason) = ended.exit {
-            return Err(reason);
-        }
-        let said = kept.into_text();
-        let took = format!("{:.1}s", ended.elapsed.as_secs_f64());
-        Ok((ended.exit, said, took))
-    }
-
-    fn result(&self, check: &Check, exit: &Exit, said: &str) -> CheckResult {
-        let outcome = match exit {
-            Exit::Code(0) => CheckOutcome::Passed,
-            Exit::Code(exit) => CheckOutcome::Failed { exit: *exit },
-            _ => CheckOutcome::Failed { exit: 1 },
-        };
-        CheckResult::read(check, outcome, said, 0, &self.root.to_string_lossy())
     }
 }
 
@@ -261,68 +251,29 @@ fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
     ))
 }
 
-fn result_text(result: &CheckResult, exit: &Exit, said: &str, took: &str) -> String {
-    let number = |n: Option<u64>, word: &str| n.filter(|&n| n > 0).map(|n| format!("{n} {word}"));
-    let counts: Vec<String> = [
-        number(result.counts.failed, "failed"),
-        number(result.counts.passed, "passed"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let counts = if counts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", counts.join(", "))
-    };
-    match &result.outcome {
-        CheckOutcome::Passed => format!("    passed{counts} ({took})\n"),
-        CheckOutcome::NotStarted { why, .. } => format!("    could not be started: {why}\n"),
-        _ => {
-            let errors: Vec<String> = result
-                .errors
-                .iter()
-                .take(SHOWN)
-                .map(|error| format!("      {error}\n"))
-                .collect();
-            let shown = if errors.is_empty() {
-                tail(said)
-            } else {
-                errors.concat()
-            };
-            format!(
-                "    failed with {exit}{counts} ({took}): tasks are judged by it, so fix it first or remove it\n{shown}"
-            )
-        }
+fn result_text(result: &CheckResult) -> String {
+    let took = text::duration(result.elapsed_ms);
+    let (outcome, counts) = (&result.outcome, sentence::counts(result));
+    if !outcome.is_failure() {
+        return format!("    {outcome}{counts} ({took})\n");
     }
+    let (headline, mut errors) = (outcome.to_string(), result.errors.clone());
+    errors.retain(|error| *error != headline);
+    format!(
+        "    {outcome}{counts} ({took}): tasks are judged by it, so fix it first or remove it\n{}",
+        shown(&errors, &result.excerpt)
+    )
 }
 
-/// The first lines with an error of a setup command, whose last lines are often advice; without any, the last
-/// lines.
-fn errors(said: &str) -> String {
-    let is_error = |line: &&str| {
-        let has = ["error", "Error", "ERROR", "Failed", "failed"]
-            .iter()
-            .any(|it| line.contains(it));
-        has && line.split_whitespace().count() > 3
-    };
-    let first: Vec<&str> = said.lines().filter(is_error).take(SHOWN).collect();
-    if first.is_empty() {
-        tail(said)
-    } else {
-        indented(&first)
-    }
-}
-
-fn tail(said: &str) -> String {
+/// The first lines with an error, because the last ones are often advice; without any, the last lines.
+fn shown(errors: &[String], said: &str) -> String {
     let lines: Vec<&str> = said
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    let last = &lines[lines.len().saturating_sub(SHOWN)..];
-    indented(last)
-}
-
-fn indented(lines: &[&str]) -> String {
-    lines.iter().map(|line| format!("      {line}\n")).collect()
+    let mut last = lines[lines.len().saturating_sub(SHOWN)..].to_vec();
+    if !errors.is_empty() {
+        last = errors.iter().map(String::as_str).take(SHOWN).collect();
+    }
+    last.iter().map(|line| format!("      {line}\n")).collect()
 }

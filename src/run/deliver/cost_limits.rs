@@ -58,7 +58,7 @@ async fn settled(
             );
             told = Some(line);
         }
-        Err(why) => parts.emit.warn(format!(
+        Err(why) => parts.warn(format!(
             "the cost of the runs of the last 24 hours is unknown, so max_cost_usd_per_day does not limit this run: {why}"
         )),
     }
@@ -87,5 +87,5 @@ pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &Ru
         None => SPEND_TIMEOUT,
     };
     let uncounted = add(context, &parts.setup.run_id, &spent, &head, patience).await;
-    uncounted.into_iter().for_each(|why| parts.emit.warn(why));
+    uncounted.into_iter().for_each(|why| parts.warn(why));
 }

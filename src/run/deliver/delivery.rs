@@ -18,6 +18,7 @@ use crate::github::review_threads;
 use crate::process::Cancel;
 use crate::run::begin::run_plan::RunPlan;
 use crate::run::deliver::finish::in_plan_order;
+use crate::run::deliver::push_failure::Destination;
 use crate::run::deliver::{cost_limits, unfinished_work};
 use crate::run::state::parts::Parts;
 use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work};
@@ -64,7 +65,7 @@ pub(crate) async fn deliver(
     // If this job may not write to GitHub, the job that publishes the run counts it.
     if request.queued.is_some() && (request.delivery.push || request.delivery.report) {
         let uncounted = count_run(context, request, status, &parts.setup.run_id).await;
-        uncounted.into_iter().for_each(|why| parts.emit.warn(why));
+        uncounted.into_iter().for_each(|why| parts.warn(why));
     }
     Ok(delivered)
 }
@@ -102,7 +103,7 @@ async fn report_review(
             }
         }
     }
-    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    troubles.into_iter().for_each(|why| parts.warn(why));
     Ok(())
 }
 
@@ -198,7 +199,7 @@ async fn follow_up(
         let why = "the run was stopped before its pull request and workflows were handled";
         (false, vec![why.to_owned()])
     });
-    troubles.into_iter().for_each(|why| parts.emit.warn(why));
+    troubles.into_iter().for_each(|why| parts.warn(why));
     Ok(done)
 }
 
@@ -229,7 +230,7 @@ fn warn_of_unpushed_commits(
     let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
     let has_no_branch = request.is_some_and(|request| request.branch.is_none());
     if context.in_actions() && wants && has_commits && has_no_branch {
-        parts.emit.warn(
+        parts.warn(
             "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
              before this step, or push them in a later step",
         );
@@ -293,19 +294,21 @@ async fn push(
     let (remote, name) = match (remote(context, actions), named) {
         (Ok(remote), Ok(name)) => (remote, name),
         (Err(error), _) | (_, Err(error)) => {
-            parts.emit.warn(format!("nothing can be pushed: {error}"));
+            parts.warn(format!("nothing can be pushed: {error}"));
             return Ok(PushAttempt::Impossible);
         }
     };
     let push_request = PushRequest {
-        remote: &remote,
-        branch: name,
+        to: Destination {
+            remote: &remote,
+            branch: name,
+            closed: target.closed,
+            pauses: &actions.pauses,
+            cancel: parts.setup.cancel.beyond_deadline(),
+        },
         expected: target.branch.at.clone().map(RevId),
-        closed: target.closed,
         start,
         checks,
-        pauses: &actions.pauses,
-        cancel: parts.setup.cancel.beyond_deadline(),
     };
     let pushed = if target.via_api && target.closed.is_none() {
         pushed_by_api(actions, parts, &push_request).await
@@ -330,7 +333,7 @@ async fn pushed_by_api(
 ) -> Option<PushLine> {
     let push = ApiPush {
         repo: &parts.tree.repo,
-        branch: &push_request.branch,
+        branch: &push_request.to.branch,
         expected: push_request.expected.as_ref(),
         start: &push_request.start,
     };
@@ -343,15 +346,15 @@ async fn pushed_by_api(
             Some(line)
         }
         Err(ApiCommitError::Impossible(why)) => {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "the commits are pushed without GitHub's signature: {why}"
             ));
             None
         }
         Err(ApiCommitError::OtherTree(why)) => {
-            parts.emit.warn(why.clone());
+            parts.warn(why.clone());
             Some(PushLine {
-                branch: push_request.branch.short().to_owned(),
+                branch: push_request.to.branch.short().to_owned(),
                 detail: why.clone(),
                 cause: Some(why),
                 ..PushLine::default()

@@ -35,7 +35,7 @@ pub(crate) fn end(
     let exit_code = status.exit_code(signal.or(late));
     let is_idle = |outcome: &&Outcome| outcome.run_status(no_changes) == RunStatus::NoWork;
     if no_changes == OnFinding::Warn && outcomes.iter().any(is_idle) {
-        parts.emit.warn("a task changed nothing");
+        parts.warn("a task changed nothing");
     }
     save_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
     name_check_artifacts(parts);
@@ -96,7 +96,7 @@ fn keep_commits(parts: &mut Parts<'_>) {
         .write_commits(start.as_ref(), &head, &mut keep);
     let kept = written.map_err(anyhow::Error::from);
     if let Err(error) = kept.and_then(|()| parts.setup.run_dir.write(RunFile::Commits, &text)) {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the report does not show the commits: {}",
             with_causes(&error)
         ));

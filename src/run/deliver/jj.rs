@@ -131,15 +131,10 @@ pub(crate) async fn commits_by_agent(
         None => head.unwrap_or_default(),
     };
     let made = format!("::@- ~ ::{at_start}");
-    let ids = [
-        "log",
-        "--no-graph",
-        "-r",
-        &made,
-        "-T",
-        "commit_id ++ \"\\n\"",
-    ];
-    match Jj::of(setup, real, emit).ask(&ids).await {
+    match Jj::of(setup, real, emit)
+        .ask(&log_of(&made, COMMIT_LINE))
+        .await
+    {
         Ok(ids) => ids.lines().count(),
         Err(why) => {
             emit.warn(format!(
@@ -241,9 +236,17 @@ impl Users {
     }
 }
 
+/// The template that prints the id of each commit on a line of its own.
+const COMMIT_LINE: &str = "commit_id ++ \"\\n\"";
+
+/// The command that prints each commit with a template.
+const fn log_of<'a>(revisions: &'a str, template: &'a str) -> [&'a str; 6] {
+    ["log", "--no-graph", "-r", revisions, "-T", template]
+}
+
 /// The command that prints the ids of commits.
 const fn ids_of(revisions: &str) -> [&str; 6] {
-    ["log", "--no-graph", "-r", revisions, "-T", "commit_id"]
+    log_of(revisions, "commit_id")
 }
 
 /// How to start jj.
@@ -348,14 +351,7 @@ impl<'a> Jj<'a> {
     ) -> std::result::Result<Option<String>, String> {
         let bookmark = format!("bookmarks(exact:{branch:?})");
         let moved = format!("{bookmark} ~ at_operation({since}, {bookmark})");
-        let args = [
-            "log",
-            "--no-graph",
-            "-r",
-            &moved,
-            "-T",
-            "change_id ++ \"\\n\"",
-        ];
+        let args = log_of(&moved, "change_id ++ \"\\n\"");
         Ok(only_line(&self.ask(&args).await?))
     }
 
@@ -410,10 +406,7 @@ impl<'a> Jj<'a> {
             cwd: self.cwd.to_path_buf(),
             env: self.env.clone(),
             stdin: Input::Null,
-            limits: Limits {
-                timeout: Some(TIMEOUT),
-                ..Limits::default()
-            },
+            limits: Limits::within(TIMEOUT),
             sandbox: self.sandbox.clone(),
         };
         let mut printed = Vec::new();
@@ -519,15 +512,7 @@ impl<'a> Pending<'a> {
             return Ok(head.to_owned());
         };
         let place = format!("present({change}) & {head}::@");
-        let args = [
-            "log",
-            "--no-graph",
-            "-r",
-            &place,
-            "-T",
-            "commit_id ++ \"\\n\"",
-        ];
-        let found = only_line(&self.ask(&args).await?);
+        let found = only_line(&self.ask(&log_of(&place, COMMIT_LINE)).await?);
         Ok(found.unwrap_or_else(|| head.to_owned()))
     }
 

@@ -3,7 +3,6 @@
 pub(crate) mod cost_limits;
 pub(crate) mod delivery;
 pub(crate) mod finish;
-pub mod foreign_push;
 pub(crate) mod jj;
 pub mod outcomes;
 pub(crate) mod push_failure;

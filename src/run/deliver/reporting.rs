@@ -26,6 +26,7 @@ use crate::run::begin::repository::relative;
 use crate::run::deliver::telemetry::Exporter;
 use crate::run::state::conversation;
 use crate::run::state::directory::RunDir;
+use crate::run::state::emitter::Emitter;
 use crate::run::state::events_file::events_file;
 use crate::run::state::layout::RunFile;
 use crate::secrets::redact::Redactor;
@@ -269,37 +270,21 @@ impl Reporting {
             ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
             ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
         };
-        let message = error.to_string();
-        let exit_code = error.exit_code();
-        let head = self.summary.head.clone();
-        let changed_files = self.summary.changed_files_so_far().into_iter().collect();
         let ended = EventKind::RunEnded {
             status,
             reason,
-            exit_code,
-            head,
-            changed_files,
+            exit_code: error.exit_code(),
+            head: self.summary.head.clone(),
+            changed_files: self.summary.changed_files_so_far().into_iter().collect(),
         };
-        let topic = Some(WarningTopic::Error {
-            remedies: error.hints.clone(),
-        });
-        for kind in [EventKind::Warning { message, topic }, ended] {
-            self.seq += 1;
-            // The error may be that nothing can be stored, so a failure to store is ignored.
-            let _ = self.take(Event {
-                seq: self.seq,
-                ts: jiff::Timestamp::now().to_string(),
-                elapsed_ms: self.summary.elapsed_ms,
-                task: None,
-                attempt: None,
-                turn: None,
-                proof: None,
-                phase: None,
-                kind,
-            });
-        }
+        let remedies = error.hints.clone();
+        let (last, elapsed_ms) = (self.seq, self.summary.elapsed_ms);
+        // The error may be that nothing can be stored, so a failure to store is ignored.
+        let mut take = |event| self.take(event);
+        let mut emit = Emitter::new(&mut take, last, elapsed_ms);
+        emit.warn_about(WarningTopic::Error { remedies }, error.to_string());
+        emit.emit(ended);
     }
-
     /// Stores an event before the history continues, because the summary is made from the events.
     /// Secrets are redacted, but task ids stay as in the history.
     fn keep(&mut self, event: &Event, clean: &Event) -> anyhow::Result<()> {

@@ -64,7 +64,7 @@ pub(crate) async fn save_or_remove(
         &cancel,
     );
     match kept {
-        Ok(()) => parts.emit.warn(format!(
+        Ok(()) => parts.warn(format!(
             "the unfinished work is kept for 30 days as {}{}",
             keeper.name.full(),
             how_to_continue(delivered, trigger)
@@ -83,9 +83,7 @@ fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
         return true;
     }
     let secrets = secrets.join("; ");
-    parts
-        .emit
-        .warn(format!("the work tree is not saved on GitHub: {secrets}"));
+    parts.warn(format!("the work tree is not saved on GitHub: {secrets}"));
     false
 }
 
@@ -126,9 +124,7 @@ async fn remove_outdated(
         && let Err(why) = keeper.remove(&parts.tree, cancel)
     {
         let name = keeper.name.full();
-        parts
-            .emit
-            .warn(format!("{name} could not be removed: {why}"));
+        parts.warn(format!("{name} could not be removed: {why}"));
     }
     let now = jiff::Timestamp::now().as_second();
     let others = there.iter().filter(|(name, _)| name != keeper.name.full());

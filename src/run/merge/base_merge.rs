@@ -41,12 +41,20 @@ pub(crate) async fn merge_base(
     let id = task.id.to_string();
     let mut attempt = match fetched(context, parts, request) {
         Ok(tips) => attempt(context, parts, &start.config, &id, tips),
-        Err(why) => Attempt::Over(ended(TaskEnd::Failed, Reason::Environment, why)),
+        Err(why) => Attempt::Over(Outcome::without_agent(
+            TaskEnd::Failed,
+            Reason::Environment,
+            why,
+        )),
     };
     if let Attempt::Conflict(conflict) = attempt {
         attempt = match resolve(parts, plan, *conflict).await? {
             Ok(outcomes) => return Ok(outcomes),
-            Err(why) => Attempt::Over(ended(TaskEnd::Failed, Reason::Environment, why)),
+            Err(why) => Attempt::Over(Outcome::without_agent(
+                TaskEnd::Failed,
+                Reason::Environment,
+                why,
+            )),
         };
     }
     parts.emit.at(Some(&id), Some(1), None);
@@ -166,7 +174,7 @@ fn attempt(
     tips: Tips,
 ) -> Attempt {
     let (ours, theirs) = (&tips.our_name, &tips.their_name);
-    let over = |end, reason, why| Attempt::Over(ended(end, reason, why));
+    let over = |end, reason, why| Attempt::Over(Outcome::without_agent(end, reason, why));
     let repo = &parts.tree.repo;
     if repo.contains_commit(&tips.ours, &tips.theirs) {
         let start = parts.setup.start_commit();
@@ -231,7 +239,11 @@ fn conflict(
         })),
         Err(why) => {
             let why = format!("{told}; the agent was not asked to resolve them: {why}");
-            Attempt::Over(ended(TaskEnd::Blocked, Reason::Conflict, why))
+            Attempt::Over(Outcome::without_agent(
+                TaskEnd::Blocked,
+                Reason::Conflict,
+                why,
+            ))
         }
     }
 }
@@ -288,7 +300,7 @@ fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
 
 /// Accepts a merge without conflicts if the checks pass on it.
 async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
-    let nothing = |end, reason, why| Ok(End::of(ended(end, reason, why)));
+    let nothing = |end, reason, why| Ok(End::of(Outcome::without_agent(end, reason, why)));
     let mut before = Before::at(parts.tree.repo.base_tree());
     let (to, checks) = (&merge.commit, [config]);
     let moved = move_and_verify_with_reruns(parts, to, &mut before, &checks).await?;
@@ -297,7 +309,7 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
         Moved::Back(NotMoved::Fails(failing)) => {
             let theirs = &merge.tips.their_name;
             let why = format!("with {theirs} merged, these checks fail: {failing}");
-            let outcome = ended(TaskEnd::Failed, Reason::VerificationFailed, why);
+            let outcome = Outcome::without_agent(TaskEnd::Failed, Reason::VerificationFailed, why);
             return Ok(End {
                 failing: failing.tests,
                 ..End::of(outcome)
@@ -449,13 +461,4 @@ fn plan_for_agent(plan: &RunPlan, marked: &MarkedMerge, tips: &Tips) -> RunPlan 
         }
     }
     plan
-}
-
-fn ended(end: TaskEnd, reason: Reason, message: String) -> Outcome {
-    Outcome::WithoutAgent {
-        end,
-        reason,
-        message,
-        commit: None,
-    }
 }

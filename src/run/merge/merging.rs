@@ -136,16 +136,9 @@ impl Merging {
         if !is_unresolved {
             return of_agent;
         }
-        Outcome::WithoutAgent {
-            end: TaskEnd::Blocked,
-            reason: Reason::Conflict,
-            message: format!(
-                "{}; the agent did not resolve them: {}",
-                self.conflict,
-                of_agent.message()
-            ),
-            commit: None,
-        }
+        let why = of_agent.message();
+        let told = format!("{}; the agent did not resolve them: {why}", self.conflict);
+        Outcome::without_agent(TaskEnd::Blocked, Reason::Conflict, told)
     }
 }
 

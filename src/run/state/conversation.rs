@@ -15,12 +15,7 @@ struct Session {
     /// usage per turn.
     used: Option<Usage>,
     /// The index of the phase that the session belongs to.
-    #[serde(default, skip_serializing_if = "is_first")]
     phase: usize,
-}
-
-fn is_first(phase: &usize) -> bool {
-    *phase == 0
 }
 
 /// Clears both, because a message or session of an earlier task does not belong to the next one.

@@ -7,7 +7,7 @@ use crate::domain::event::Event;
 use crate::process::CappedLog;
 use crate::report::append::append_only;
 use crate::run::begin::reviewed_change::ReviewedChange;
-use crate::run::state::layout::{Durability, Folder, RunFile};
+use crate::run::state::layout::{Folder, RunFile};
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use anyhow::{Context as _, bail};
@@ -29,7 +29,7 @@ const KEPT_RUNS: usize = 20;
 const VERSION: u32 = 1;
 
 /// A run's directory. Secrets are redacted in every file written to it, except in those that
-/// [`RunFile::entry`] names as exact.
+/// [`RunFile::is_exact`] names.
 #[derive(Debug, Clone)]
 pub struct RunDir {
     root: PathBuf,
@@ -54,30 +54,22 @@ pub struct Manifest {
     /// The prompt, if it is the plan.
     pub prompt: Option<String>,
     /// The plan's text, if the plan is neither a file nor a prompt.
-    #[serde(default)]
     pub text: Option<String>,
     /// Ids of the tasks that the user selected.
     pub tasks: Vec<String>,
     /// Run directories of other jobs, if this run integrates their results instead of running tasks.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shards: Vec<String>,
     /// The absolute path of the configuration file, unless it is the one in the root of the work tree.
-    #[serde(default)]
     pub config: Option<PathBuf>,
     /// The directory below the work tree in which the run works; empty for its root.
-    #[serde(default)]
     pub directory: String,
     /// The text of the configuration that is used instead of the one on the run's branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<String>,
     /// The flags that override settings, in command-line form.
-    #[serde(default)]
     pub flags: serde_json::Value,
     /// Whether the run only drafts a plan. Such a run cannot be resumed.
-    #[serde(default)]
     pub is_draft: bool,
     /// The change to review, if the run only reviews.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reviewed: Option<ReviewedChange>,
 }
 
@@ -195,14 +187,15 @@ impl RunDir {
     /// When the file cannot be written. The old file is then unchanged.
     pub fn write(&self, file: RunFile<'_>, bytes: &[u8]) -> anyhow::Result<PathBuf> {
         let path = self.path(file);
-        let bytes = if file.entry().is_exact {
+        let bytes = if file.is_exact() {
             Cow::Borrowed(bytes)
         } else {
             self.redactor.redact_bytes(bytes)
         };
-        let written = match file.entry().durability {
-            Durability::Derived => replace(&path, &bytes, |_| Ok(())),
-            Durability::Log | Durability::Whole => write_atomically(&path, &bytes),
+        let written = if file.is_derived() {
+            replace(&path, &bytes, |_| Ok(()))
+        } else {
+            write_atomically(&path, &bytes)
         };
         written.with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)

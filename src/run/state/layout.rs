@@ -1,9 +1,7 @@
 //! The layout of a run directory: every file, how it is stored, and when it is written.
 
 use crate::report::Format;
-use clap::ValueEnum as _;
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// The file name of the summary.
 pub const SUMMARY: &str = Format::Json.file();
@@ -13,17 +11,6 @@ pub const MANIFEST: &str = "manifest.json";
 
 /// The file name of the bundle with the run's commits.
 pub const BUNDLE: &str = "work.bundle";
-
-/// How a file is stored, which decides what survives the death of the process or a loss of power.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durability {
-    /// Appended and synced before anything that depends on it. An incomplete last line is cut off.
-    Log,
-    /// Replaced atomically: temporary file, sync, rename, sync of the directory.
-    Whole,
-    /// Not synced: it can be made again, or only people read it.
-    Derived,
-}
 
 /// A subdirectory of a run directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,231 +131,101 @@ pub enum RunFile<'a> {
     CheckLog(u32, &'a str),
 }
 
-/// The layout of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// Path relative to the run directory.
-    pub path: Cow<'static, str>,
-    /// How the file is stored.
-    pub durability: Durability,
-    /// When it is written.
-    pub written: &'static str,
+impl RunFile<'_> {
+    /// The path relative to the run directory.
+    pub fn path(self) -> Cow<'static, str> {
+        let path = match self {
+            Self::Manifest => MANIFEST,
+            Self::History => "history.jsonl",
+            Self::EventRecord => "state/events.jsonl",
+            Self::Landing => "state/landing.json",
+            Self::Move => "state/move.json",
+            Self::Plan => "state/plan",
+            Self::Request => "state/request.json",
+            Self::StartCommit => "state/began-at",
+            Self::TurnMark => "state/turn-mark.json",
+            Self::PhaseStart => "state/phase-start.json",
+            Self::FinalMessage => "state/final-message.md",
+            Self::Session => "state/session",
+            Self::Answer => "state/answer.json",
+            Self::Notes => "state/notes.json",
+            Self::CheckArtifacts => "state/check-artifacts.json",
+            Self::BeforeChecks => "state/before-checks.json",
+            Self::Uncommitted => "state/uncommitted.json",
+            Self::OriginalTests => "state/original-tests.json",
+            Self::SetupDone => "state/setup-done",
+            Self::OrderlyEnd => "state/left.json",
+            Self::OnGithub => "state/github.json",
+            Self::Report(format) => format.file(),
+            Self::Commits => "commits.patch",
+            Self::Bundle => BUNDLE,
+            Self::Ended => "state/ended",
+            Self::Finished => "state/finished",
+            Self::Events => "events.jsonl",
+            Self::Matcher(digest) => return format!("state/matcher-{digest}.json").into(),
+            Self::Prompt(number) => return format!("prompts/{number:02}.md").into(),
+            Self::TurnMessage(number) => return format!("turns/{number:02}-final.md").into(),
+            Self::Patch(task) => return format!("patches/{task}.patch").into(),
+            Self::Picture(number, kind) => return format!("pictures/{number:02}.{kind}").into(),
+            Self::Transcript(number, agent) => {
+                return format!("turns/{number:02}-{agent}.jsonl").into();
+            }
+            Self::SetupLog(number) => return format!("verify/setup-{number:02}.log").into(),
+            Self::CheckLog(number, check) => {
+                return format!("verify/{number:02}-{check}.log").into();
+            }
+        };
+        path.into()
+    }
+
     /// Whether the file is stored unchanged: files that Sprag reads back and whose content no other
     /// program decides, and files made from values without secrets. In all other files secrets are
     /// redacted.
-    pub is_exact: bool,
-}
-
-const AS_TRUE: &str = "when the state changes";
-const BEFORE_EVENT: &str = "before the event that names it";
-const AT_END: &str = "at the end";
-const AFTER_SUMMARY: &str =
-    "after the summary: a run that dies before this is resumed to report its end";
-const AS_IT_HAPPENS: &str =
-    "as it happens; an incomplete last line is removed when the run is resumed";
-
-impl RunFile<'_> {
-    /// One of each, with sample numbers and names, in the order of the documentation.
-    pub fn all() -> Vec<RunFile<'static>> {
-        let reports = Format::value_variants()
-            .iter()
-            .map(|format| RunFile::Report(*format));
-        let mut files = vec![
-            RunFile::Manifest,
-            RunFile::History,
-            RunFile::EventRecord,
-            RunFile::Landing,
-            RunFile::Move,
-            RunFile::Plan,
-            RunFile::Request,
-            RunFile::StartCommit,
-            RunFile::TurnMark,
-            RunFile::PhaseStart,
-            RunFile::FinalMessage,
-            RunFile::Session,
-            RunFile::Answer,
-            RunFile::Notes,
-            RunFile::CheckArtifacts,
-            RunFile::BeforeChecks,
-            RunFile::Uncommitted,
-            RunFile::OriginalTests,
-            RunFile::SetupDone,
-            RunFile::OrderlyEnd,
-            RunFile::OnGithub,
-            RunFile::Matcher("DIGEST"),
-            RunFile::Prompt(1),
-            RunFile::TurnMessage(1),
-            RunFile::Patch("TASK"),
-            RunFile::Picture(1, "png"),
-        ];
-        files.extend(reports);
-        files.extend([
-            RunFile::Commits,
-            RunFile::Bundle,
-            RunFile::Ended,
-            RunFile::Finished,
-            RunFile::Events,
-            RunFile::Transcript(1, "AGENT"),
-            RunFile::SetupLog(1),
-            RunFile::CheckLog(1, "CHECK"),
-        ]);
-        files
+    pub fn is_exact(self) -> bool {
+        matches!(
+            self,
+            Self::Manifest
+                | Self::Landing
+                | Self::Move
+                | Self::Plan
+                | Self::Request
+                | Self::StartCommit
+                | Self::TurnMark
+                | Self::PhaseStart
+                | Self::CheckArtifacts
+                | Self::BeforeChecks
+                | Self::Uncommitted
+                | Self::OriginalTests
+                | Self::SetupDone
+                | Self::OrderlyEnd
+                | Self::OnGithub
+                | Self::Matcher(_)
+                | Self::Picture(..)
+                | Self::Report(Format::Json)
+                | Self::Bundle
+                | Self::Ended
+                | Self::Finished
+        )
     }
 
-    /// The path relative to the run directory.
-    pub fn path(self) -> Cow<'static, str> {
-        self.entry().path
+    /// Whether the file is not synced: it can be made again, or only people read it. What survives the death of the
+    /// process or a loss of power are the others.
+    pub fn is_derived(self) -> bool {
+        matches!(
+            self,
+            Self::Commits
+                | Self::Bundle
+                | Self::Events
+                | Self::Transcript(..)
+                | Self::SetupLog(..)
+                | Self::CheckLog(..)
+        )
     }
-
-    /// Path, durability and time of writing.
-    pub fn entry(self) -> Entry {
-        use Durability::{Derived, Log, Whole};
-        let entry = |path: Cow<'static, str>, durability, written| Entry {
-            path,
-            durability,
-            written,
-            is_exact: false,
-        };
-        let exact = |path: Cow<'static, str>, durability, written| Entry {
-            is_exact: true,
-            ..entry(path, durability, written)
-        };
-        match self {
-            Self::Manifest => exact(
-                MANIFEST.into(),
-                Whole,
-                "once and last: a directory without it is not a run",
-            ),
-            Self::History => entry("history.jsonl".into(), Log, "before and after each effect"),
-            Self::EventRecord => entry(
-                "state/events.jsonl".into(),
-                Log,
-                "before the record that depends on it; synced if an event contains more than the history: turns, commits, ends",
-            ),
-            Self::Landing => exact(
-                "state/landing.json".into(),
-                Whole,
-                "before the branch is moved: the old and the new commit",
-            ),
-            Self::Move => exact(
-                "state/move.json".into(),
-                Whole,
-                "before the branch is moved onto commits by others",
-            ),
-            Self::Plan => exact("state/plan".into(), Whole, "before the manifest"),
-            Self::Request => exact("state/request.json".into(), Whole, "before the first event"),
-            Self::StartCommit => exact("state/began-at".into(), Whole, "before the first event"),
-            Self::TurnMark => exact("state/turn-mark.json".into(), Whole, AS_TRUE),
-            Self::PhaseStart => exact("state/phase-start.json".into(), Whole, AS_TRUE),
-            Self::FinalMessage => entry("state/final-message.md".into(), Whole, AS_TRUE),
-            Self::Session => entry("state/session".into(), Whole, AS_TRUE),
-            Self::Answer => entry("state/answer.json".into(), Whole, AS_TRUE),
-            Self::Notes => entry("state/notes.json".into(), Whole, AS_TRUE),
-            Self::CheckArtifacts => exact("state/check-artifacts.json".into(), Whole, AS_TRUE),
-            Self::BeforeChecks => exact("state/before-checks.json".into(), Whole, AS_TRUE),
-            Self::Uncommitted => exact("state/uncommitted.json".into(), Whole, AS_TRUE),
-            Self::OriginalTests => exact("state/original-tests.json".into(), Whole, AS_TRUE),
-            Self::SetupDone => exact("state/setup-done".into(), Whole, AS_TRUE),
-            Self::OrderlyEnd => exact("state/left.json".into(), Whole, AS_TRUE),
-            Self::OnGithub => exact("state/github.json".into(), Whole, AS_TRUE),
-            Self::Matcher(digest) => exact(
-                format!("state/matcher-{digest}.json").into(),
-                Whole,
-                AS_TRUE,
-            ),
-            Self::Prompt(number) => entry(
-                format!("prompts/{number:02}.md").into(),
-                Whole,
-                BEFORE_EVENT,
-            ),
-            Self::TurnMessage(number) => entry(
-                format!("turns/{number:02}-final.md").into(),
-                Whole,
-                BEFORE_EVENT,
-            ),
-            Self::Patch(task) => entry(format!("patches/{task}.patch").into(), Whole, BEFORE_EVENT),
-            Self::Picture(number, kind) => exact(
-                format!("pictures/{number:02}.{kind}").into(),
-                Whole,
-                "before the first event",
-            ),
-            Self::Report(Format::Json) => exact(SUMMARY.into(), Whole, AT_END),
-            Self::Report(format) => entry(format.file().into(), Whole, AT_END),
-            Self::Commits => entry(
-                "commits.patch".into(),
-                Derived,
-                "at the end, before the report",
-            ),
-            Self::Bundle => exact(
-                BUNDLE.into(),
-                Derived,
-                "at the end, if the commits are for another job or could not be pushed",
-            ),
-            Self::Ended => exact("state/ended".into(), Whole, AFTER_SUMMARY),
-            Self::Finished => exact("state/finished".into(), Whole, AFTER_SUMMARY),
-            Self::Events => entry("events.jsonl".into(), Derived, AS_IT_HAPPENS),
-            Self::Transcript(number, agent) => entry(
-                format!("turns/{number:02}-{agent}.jsonl").into(),
-                Derived,
-                AS_IT_HAPPENS,
-            ),
-            Self::SetupLog(number) => entry(
-                format!("verify/setup-{number:02}.log").into(),
-                Derived,
-                AS_IT_HAPPENS,
-            ),
-            Self::CheckLog(number, check) => entry(
-                format!("verify/{number:02}-{check}.log").into(),
-                Derived,
-                AS_IT_HAPPENS,
-            ),
-        }
-    }
-}
-
-/// The layout as a Markdown table. Files with the same durability and time of writing share a row.
-pub fn table() -> String {
-    let mut rows: Vec<(Durability, &str, Vec<String>)> = Vec::new();
-    for entry in RunFile::all().into_iter().map(RunFile::entry) {
-        let name = format!("`{}`", entry.path);
-        let alike =
-            |row: &&mut (Durability, &str, _)| (row.0, row.1) == (entry.durability, entry.written);
-        match rows.iter_mut().find(alike) {
-            Some((_, _, names)) => names.push(name),
-            None => rows.push((entry.durability, entry.written, vec![name])),
-        }
-    }
-    let mut text = String::from("| file of the run directory | form | written |\n|---|---|---|\n");
-    for (durability, written, names) in rows {
-        let form = match durability {
-            Durability::Log => "log",
-            Durability::Whole => "whole",
-            Durability::Derived => "derived",
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {} | {form} | {written} |", names.join(", "));
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn no_two_files_have_one_path_and_each_lies_in_a_known_folder() {
-        let all = RunFile::all();
-        let paths = all.iter().map(|file| file.path().into_owned());
-        let paths: BTreeSet<String> = paths.collect();
-        assert_eq!(paths.len(), all.len());
-        let folders = Folder::OF_NEW_RUN.map(Folder::name);
-        for path in &paths {
-            if let Some((folder, name)) = path.split_once('/') {
-                assert!(folders.contains(&folder) && !name.contains('/'), "{path}");
-            }
-        }
-    }
 
     #[test]
     fn numbers_have_two_digits_or_more() {

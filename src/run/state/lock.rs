@@ -1,7 +1,7 @@
 //! The lock that allows one run per repository on a machine.
 
 use crate::context::Context;
-use crate::error::{Error, Result as ErrorResult};
+use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::run::state::places::resolved;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,25 +17,6 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// What stands before the run's id in the text of a lock.
 const RUN: &str = ", run ";
-
-/// Why the lock could not be acquired.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// Another run holds the lock.
-    #[error("another run is working on this repository ({holder}); wait for it or stop it")]
-    Held {
-        /// The process that holds it, as it wrote into the file.
-        holder: String,
-    },
-    /// The lock file could not be used.
-    #[error("cannot lock {}: {source}", path.display())]
-    Io {
-        /// The path of the lock file.
-        path: PathBuf,
-        /// The error from the system.
-        source: io::Error,
-    },
-}
 
 /// The lock of a repository, released on drop. The operating system releases it when the process dies.
 #[derive(Debug)]
@@ -55,26 +36,29 @@ impl RunLock {
     /// which is created if missing. `holder` is one line that a refused run shows.
     ///
     /// # Errors
-    /// [`LockError::Held`] if another run holds the lock, [`LockError::Io`] if the file is unusable.
-    pub fn acquire(state_dir: &Path, common_dir: &Path, holder: &str) -> Result<Self, LockError> {
+    /// When another run holds the lock, or the file is unusable.
+    fn acquire(state_dir: &Path, common_dir: &Path, holder: &str) -> Result<Self> {
         let path = lock_file(state_dir, common_dir);
-        let io = |source| LockError::Io {
-            path: path.clone(),
-            source,
+        let unusable = |error: io::Error| {
+            Error::environment(format!("cannot lock {}: {error}", path.display())).hint(
+                "fix its permissions or free space, or name another directory for state in XDG_STATE_HOME",
+            )
         };
-        fs::create_dir_all(state_dir).map_err(io)?;
-        let mut file = open(&path).map_err(io)?;
+        fs::create_dir_all(state_dir).map_err(unusable)?;
+        let mut file = open(&path).map_err(unusable)?;
         match try_for(LOCK_TIMEOUT, &file) {
             Ok(()) => {
-                write_holder(&mut file, holder).map_err(io)?;
+                write_holder(&mut file, holder).map_err(unusable)?;
                 Ok(Self { file })
             }
             Err(TryLockError::WouldBlock) => {
                 let text = read_holder(&mut file);
-                let holder = text.split(RUN).next().unwrap_or_default().to_owned();
-                Err(LockError::Held { holder })
+                let holder = text.split(RUN).next().unwrap_or_default();
+                Err(Error::environment(format!(
+                    "another run is working on this repository ({holder}); wait for it or stop it"
+                )))
             }
-            Err(TryLockError::Error(source)) => Err(io(source)),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
     }
 
@@ -108,7 +92,7 @@ pub fn active_run(context: &Context, real: &Real) -> Option<String> {
 ///
 /// # Errors
 /// When another run holds the lock, or the lock file cannot be used. Nothing is written into the repository.
-pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
+pub(crate) fn lock(context: &Context, real: &Real) -> Result<RunLock> {
     let home = context.state_home();
     if real.contains(&resolved(&home)) {
         let shown = home.display();
@@ -119,20 +103,12 @@ pub(crate) fn lock(context: &Context, real: &Real) -> ErrorResult<RunLock> {
     }
     let directory = home.join("locks");
     let holder = format!("pid {}", std::process::id());
-    RunLock::acquire(&directory, real.common_dir(), &holder).map_err(|error| {
-        let told = Error::environment(error.to_string());
-        match error {
-            LockError::Held { .. } => told,
-            LockError::Io { .. } => {
-                told.hint("fix its permissions or free space, or name another directory for state in XDG_STATE_HOME")
-            }
-        }
-    })
+    RunLock::acquire(&directory, real.common_dir(), &holder)
 }
 
 /// Retries for this long. If a holder is killed while it starts a child, the child's copy of the file keeps the lock
 /// until the child executes its program.
-fn try_for(patience: Duration, file: &File) -> Result<(), TryLockError> {
+fn try_for(patience: Duration, file: &File) -> std::result::Result<(), TryLockError> {
     let deadline = Instant::now() + patience;
     loop {
         match file.try_lock() {
@@ -221,7 +197,7 @@ mod tests {
         let lock = state.path().join(format!("{}.lock", &key[..32]));
         std::os::unix::fs::symlink(&target, lock).unwrap();
         let refusal = RunLock::acquire(state.path(), Path::new("/r/.git"), "x").unwrap_err();
-        assert!(matches!(refusal, LockError::Io { .. }), "{refusal}");
+        assert!(refusal.message.starts_with("cannot lock "), "{refusal}");
         assert_eq!(fs::read_to_string(target).unwrap(), "precious");
     }
 }

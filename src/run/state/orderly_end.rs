@@ -21,12 +21,9 @@ const SHOWN: usize = 20;
 struct OrderlyEnd {
     known: KnownSnapshot,
     dirty: Vec<Vec<u8>>,
-    /// The content of each dirty path. Empty in a file from before it was saved.
-    #[serde(default)]
+    /// The content of each dirty path.
     contents: Vec<Content>,
-    /// Whether nothing that the agent did to the repository's configuration and hooks was left. Not known in a file
-    /// from before it was saved.
-    #[serde(default)]
+    /// Whether nothing that the agent did to the repository's configuration and hooks was left.
     is_configured_as_found: bool,
 }
 
@@ -95,14 +92,8 @@ impl OrderlyEnd {
             let remedy = "start a new run here, or go back to where the run ended and resume it";
             return Some(Difference { what, remedy });
         }
-        let left: BTreeMap<&Vec<u8>, Option<&Content>> = (self.dirty.iter().enumerate())
-            .map(|(place, path)| (path, self.contents.get(place)))
-            .collect();
-        let is_foreign = |path: &Vec<u8>| match left.get(path) {
-            Some(Some(content)) => **content != now.content(path),
-            Some(None) => false,
-            None => true,
-        };
+        let left: BTreeMap<&Vec<u8>, &Content> = self.dirty.iter().zip(&self.contents).collect();
+        let is_foreign = |path: &Vec<u8>| left.get(path) != Some(&&now.content(path));
         let foreign: Vec<String> = now
             .dirty_paths()
             .into_iter()

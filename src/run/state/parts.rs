@@ -33,4 +33,14 @@ impl Parts<'_> {
     pub fn last_snapshot(&mut self) -> SnapshotPair {
         self.tree.last_snapshot(&mut self.emit)
     }
+
+    /// Sends a warning.
+    pub fn warn(&mut self, message: impl Into<String>) {
+        self.emit.warn(message);
+    }
+
+    /// Sends a warning unless the same one was sent before.
+    pub fn warn_once(&mut self, message: &str) {
+        self.emit.warn_once(message);
+    }
 }

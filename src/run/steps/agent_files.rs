@@ -69,7 +69,7 @@ fn replace(parts: &mut Parts<'_>, task: &str) -> Result<Option<Replaced>, SwapEr
         Some(branch) => format!("is taken from {branch}"),
         None => "is left out".to_owned(),
     };
-    parts.emit.warn_once(&format!(
+    parts.warn_once(&format!(
         "the agent's configuration {from} during its turns; these files differ from it: {}",
         paths.join(", ")
     ));

@@ -146,14 +146,14 @@ fn warn_of_left_processes(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if !ended.leaked.is_empty() {
         let left = ended.leaked.iter();
         let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the agent left {}: {}",
             left_running(ended.leaked.len() as u64),
             names.join(", ")
         ));
     }
     if let Some(refusal) = parts.setup.isolation.refusal(stderr) {
-        parts.emit.warn(refusal);
+        parts.warn(refusal);
     }
     parts.setup.report_denied_hosts(&mut parts.emit);
 }

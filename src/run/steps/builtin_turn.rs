@@ -21,10 +21,9 @@ use crate::run::steps::prompt::Prompt;
 use sprag_agent::access;
 use sprag_agent::transcript::Line;
 use sprag_agent::turn::{self, Builtin, Turn, TurnEnd};
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,8 +43,7 @@ pub(crate) async fn run_builtin(
 ) -> anyhow::Result<AgentEnd> {
     let began = Instant::now();
     let file = RunFile::Transcript(prompt.number, run.config.agent.name());
-    let log = parts.setup.run_dir.log(file)?;
-    let mut transcript = Transcript { log, lost: None };
+    let mut log = parts.setup.run_dir.log(file)?;
     let env = builtin_environment(parts, run);
     let (setup, spend) = (&parts.setup, run.journal.state.spend);
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
@@ -59,7 +57,7 @@ pub(crate) async fn run_builtin(
         heartbeat.note(&event);
         emit.emit(EventKind::Agent(event));
     };
-    let mut record = |line: &Line<'_>| transcript.write(line);
+    let mut record = |line: &Line<'_>| write(&mut log, line);
     let mut changes = || changes(&mut seen, repo.snapshot(&exempt).ok());
     let idle = run.config.settings.stall_timeout.min(MAX_SILENCE);
     let shell = Shell {
@@ -89,7 +87,12 @@ pub(crate) async fn run_builtin(
         emit.emit(heartbeat.beat());
     };
     let ended = beating(working, setup.heartbeat(), beat).await;
-    warn_of_losses(parts, transcript.close().map(|why| (file.path(), why)));
+    let closed = log.finish().and_then(CappedLog::close);
+    if let Err(why) = closed {
+        let path = file.path();
+        parts.warn(format!("the transcript {path} is incomplete: {why}"));
+    }
+    parts.setup.report_denied_hosts(&mut parts.emit);
     let cancelled = parts.setup.cancel.reason();
     Ok(agent_end(ended, cancelled, millis(began.elapsed())))
 }
@@ -107,41 +110,11 @@ fn agent_end(ended: TurnEnd, cancelled: Option<CancelReason>, elapsed_ms: u64) -
     }
 }
 
-struct Transcript {
-    log: Log,
-    /// Why it is incomplete.
-    lost: Option<String>,
-}
-
-impl Transcript {
-    fn write(&mut self, line: &Line<'_>) {
-        if let (None, Err(error)) = (&self.lost, write(&mut self.log, line)) {
-            self.lost = Some(error.to_string());
-        }
-    }
-
-    /// Returns why the transcript is incomplete, if it is.
-    fn close(self) -> Option<String> {
-        self.lost.or_else(|| {
-            let closed = self.log.finish().and_then(CappedLog::close);
-            closed.err().map(|error| error.to_string())
-        })
-    }
-}
-
-fn write(log: &mut Log, line: &Line<'_>) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
+/// Writes a line of the transcript. The log keeps an error until it is closed.
+fn write(log: &mut Log, line: &Line<'_>) {
+    let mut text = serde_json::to_vec(line).unwrap_or_default();
     text.push(b'\n');
-    log.write_all(&text)
-}
-
-/// Warns of what is missing from the transcript, and of hosts that were denied.
-fn warn_of_losses(parts: &mut Parts<'_>, transcript: Option<(Cow<'static, str>, String)>) {
-    if let Some((path, why)) = transcript {
-        let message = format!("the transcript {path} is incomplete: {why}");
-        parts.emit.warn(message);
-    }
-    parts.setup.report_denied_hosts(&mut parts.emit);
+    let _ = log.write_all(&text);
 }
 
 /// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's

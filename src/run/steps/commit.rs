@@ -134,7 +134,7 @@ async fn try_commit(
     land(parts, &intent)?;
     warn_of_tokens(&mut parts.emit, &tokens);
     for warning in submodules {
-        parts.emit.warn(warning);
+        parts.warn(warning);
     }
     mark_done(&mut parts.tree, run)?;
     landed(parts, run, &intent, changed_paths(&raw));
@@ -236,7 +236,7 @@ fn own_commits_to_squash(
     if refused.is_empty() {
         return None;
     }
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "the agent's own commits become one of Sprag's: {}",
         refused.join("; ")
     ));
@@ -301,7 +301,7 @@ fn landed(parts: &mut Parts<'_>, run: &TaskRun<'_>, intent: &LandingIntent, file
     });
     if !ignored.is_empty() {
         let names = display_paths(&ignored);
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the commit of task {} contains what git ignored when the task started: {names}",
             run.task.id
         ));

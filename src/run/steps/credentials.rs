@@ -29,7 +29,7 @@ pub fn restore_credentials(parts: &mut Parts<'_>) {
         return;
     }
     if let Err(error) = parts.tree.repo.change_credentials().restore_credentials() {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the checkout's credentials could not be restored: {error}"
         ));
     }

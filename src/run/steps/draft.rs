@@ -106,7 +106,7 @@ async fn drafted(
             Turn::Ended(outcome) => return Ok(Err(outcome)),
             Turn::Invalid(found, outcome) => {
                 let why = one_line(&found.why, 500);
-                parts.emit.warn(format!(
+                parts.warn(format!(
                     "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
                 ));
                 last = Some(outcome.unwrap_or(Outcome::NoValidDraft {
@@ -203,7 +203,7 @@ async fn turn(
     let drafts = drafts_of(parts, &end, raw.as_deref());
     undo(parts, run, raw.as_deref(), &before)?;
     for warning in &inspected.warnings {
-        parts.emit.warn(warning.clone());
+        parts.warn(warning.clone());
     }
     let mut violations = parts.setup.violations();
     violations.extend(inspected.violations.iter().map(ToString::to_string));
@@ -312,7 +312,7 @@ fn undo(
 ) -> anyhow::Result<()> {
     let (id, task) = (&parts.setup.run_id, run.task.id.as_str());
     if let Some(kept) = parts.tree.repo.change().set_aside(id, task)? {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the agent made commits while it drafted the plan; they were removed from the branch and kept under {kept}"
         ));
     }
@@ -325,16 +325,13 @@ fn undo(
     }
     let exempt = parts.tree.exempt();
     let restored = parts.tree.repo.change().restore_tree(&exempt)?;
-    restored
-        .left
-        .iter()
-        .for_each(|left| parts.emit.warn_once(left));
+    restored.left.iter().for_each(|left| parts.warn_once(left));
     let mut undone = restored.restored;
     undone.extend(restored.removed);
     undone.sort();
     if !undone.is_empty() {
         let names = display_paths(&undone);
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the agent changed files while it drafted the plan; the changes were undone: {names}"
         ));
     }
@@ -366,7 +363,7 @@ fn keep(
     let name = path_within(&path, &work_tree);
     if !draft.settings.is_empty() {
         let what = draft.settings.join(" and ");
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the plan contains {what}, which can start programs: read {name} before you run it"
         ));
     }

@@ -143,11 +143,11 @@ fn take_back_head(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
             // HEAD and refs differ from those at the start of the turn, so a resumed turn must not be
             // compared with them.
             parts.setup.run_dir.remove(RunFile::TurnMark);
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "the branch was reset to the start of the task; the agent's commits are kept under {kept}"
             ));
         }
-        Err(error) => parts.emit.warn(format!(
+        Err(error) => parts.warn(format!(
             "the agent's commits could not be removed from the branch: {error}"
         )),
     }
@@ -170,7 +170,7 @@ fn save_patch(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Option<String> {
     match saved {
         Ok(_) => Some(file.path().into_owned()),
         Err(error) => {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "the work could not be saved as a patch: {}",
                 with_causes(&error)
             ));
@@ -267,9 +267,7 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
     let there = raw.as_ref().map(changed_paths).unwrap_or_default();
     let is_known = |path: &String| failed.files.contains(path);
     if !there.iter().all(is_known) || (!failed.is_saved && !there.is_empty()) {
-        parts
-            .emit
-            .warn("the tree stays as it is: the failed work could not be saved");
+        parts.warn("the tree stays as it is: the failed work could not be saved");
         return;
     }
     restore(parts);
@@ -287,13 +285,8 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
 fn restore(parts: &mut Parts<'_>) {
     let exempt = parts.tree.exempt();
     match parts.tree.repo.change().restore_tree(&exempt) {
-        Ok(restored) => restored
-            .left
-            .iter()
-            .for_each(|left| parts.emit.warn_once(left)),
-        Err(error) => parts
-            .emit
-            .warn(format!("the tree could not be restored: {error}")),
+        Ok(restored) => restored.left.iter().for_each(|left| parts.warn_once(left)),
+        Err(error) => parts.warn(format!("the tree could not be restored: {error}")),
     }
 }
 

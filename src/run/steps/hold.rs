@@ -45,7 +45,7 @@ pub(crate) fn hold_protected(
     }
     let taken = taken_out(parts, run, number, &raw, &held, &paths);
     if let Err(why) = &taken {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "changes of protected paths could not be removed: {why:#}"
         ));
     }
@@ -68,7 +68,7 @@ fn taken_out(
     let base = repo.base_tree();
     repo.restore_from_tree(raw, &base, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "protected paths were changed; the changes were removed from task {} and kept as {}: {}",
         run.task.id,
         file.path(),
@@ -107,7 +107,7 @@ pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSn
         format!("{}{more}", first.join(", "))
     };
     if !held.is_empty() {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "protected paths that git ignores were made; they were removed from the work tree (kept in {} if \
              possible): {}",
             place.display(),
@@ -115,7 +115,7 @@ pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSn
         ));
     }
     if !left.is_empty() {
-        parts.emit.warn_once(&format!(
+        parts.warn_once(&format!(
             "task {}: the agent has made what git ignores and no commit contains: {}",
             run.task.id,
             named(&left)

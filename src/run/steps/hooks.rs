@@ -100,7 +100,7 @@ pub(crate) async fn ask_hooks(
         return Ok(asked);
     }
     if matches!(again, Hooked::Agreed(_)) {
-        parts.emit.warn(
+        parts.warn(
             "the commit-msg hook refuses the lines `Sprag-Task` and `Sprag-Run`, so the commit is without them",
         );
     }
@@ -130,10 +130,7 @@ async fn run_hook(
         cwd: prepared.cwd.clone(),
         env,
         stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(HOOK_TIMEOUT),
-            ..Limits::default()
-        },
+        limits: Limits::within(HOOK_TIMEOUT),
         sandbox: confined.map(|policy| policy.and_write(prepared.writes())),
     };
     let mut kept = HeadTail::new(HOOK_OUTPUT, HOOK_OUTPUT);

@@ -90,7 +90,7 @@ pub(crate) fn stage(
 pub(crate) fn land(parts: &mut Parts<'_>, intent: &LandingIntent) -> Result<(), CommitError> {
     let warnings = parts.tree.repo.change().land(intent)?;
     for warning in warnings {
-        parts.emit.warn(warning);
+        parts.warn(warning);
     }
     Ok(())
 }
@@ -122,7 +122,7 @@ pub(crate) fn warn_of_submodules(parts: &mut Parts<'_>) {
     let dirty = parts.tree.repo.dirty_submodules();
     if !dirty.is_empty() {
         let names = display_paths(&dirty);
-        parts.emit.warn_once(&format!(
+        parts.warn_once(&format!(
             "files changed inside submodules were not committed: {names}; only a submodule's own commits are"
         ));
     }
@@ -140,16 +140,14 @@ pub(crate) fn warn_of_remaining_changes(parts: &mut Parts<'_>) {
         .map(|path| display_path(path))
         .collect();
     if !dirty.is_empty() {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the tree is not clean after the commit: {}",
             dirty.join(", ")
         ));
     }
     if !raw.nested.is_empty() {
         let names = display_paths(&raw.nested);
-        parts
-            .emit
-            .warn_once(&format!("nested repositories were not committed: {names}"));
+        parts.warn_once(&format!("nested repositories were not committed: {names}"));
     }
 }
 
@@ -172,7 +170,7 @@ pub(crate) fn plan_name(state: &PlanState) -> String {
 pub(crate) fn identity(parts: &mut Parts<'_>) -> Identity {
     let identity = identity_of_commits(parts.setup.in_actions, &parts.tree.repo);
     if identity == nobody() {
-        parts.emit.warn_once(
+        parts.warn_once(
             "git knows no user.name and user.email; commits are made as sprag <sprag@localhost>",
         );
     }

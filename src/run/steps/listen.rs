@@ -8,7 +8,6 @@ use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text
 use crate::run::state::directory::Log;
 use crate::run::state::emitter::Emitter;
 use crate::run::steps::heartbeat::Heartbeat;
-use memchr::{memchr, memchr_iter, memrchr};
 use std::io::Write as _;
 
 /// The longest line, in bytes, of an agent's protocol that is read whole.
@@ -27,8 +26,7 @@ const RAW: Allowance = Allowance {
 
 /// Processes the output of one turn.
 pub(super) struct Listener<'l, 'e> {
-    log: Option<Log>,
-    lost: Option<String>,
+    log: Log,
     lines: LineSplitter,
     stderr: Tail,
     limiter: EventLimiter<'l, 'e>,
@@ -46,8 +44,7 @@ pub(super) struct TurnOutput {
 impl<'l, 'e> Listener<'l, 'e> {
     pub(super) fn new(reader: Box<dyn TurnReader>, log: Log, emit: &'l mut Emitter<'e>) -> Self {
         Self {
-            log: Some(log),
-            lost: None,
+            log,
             lines: LineSplitter::new(MAX_LINE_BYTES),
             stderr: Tail::new(STDERR_TAIL),
             limiter: EventLimiter {
@@ -63,36 +60,13 @@ impl<'l, 'e> Listener<'l, 'e> {
 
     /// Processes a chunk of output.
     pub(super) fn receive(&mut self, stream: StreamKind, chunk: &[u8]) {
-        if let Some(log) = &mut self.log
-            && let Err(error) = log.write_all(chunk)
-        {
-            self.lost = Some(error.to_string());
-            self.log = None;
-        }
+        let _ = self.log.write_all(chunk);
         match stream {
             StreamKind::Stderr => self.stderr.push(chunk),
-            StreamKind::Stdout => self.stdout(chunk),
-        }
-    }
-
-    fn stdout(&mut self, mut chunk: &[u8]) {
-        let limiter = &mut self.limiter;
-        while !chunk.is_empty() {
-            // Once no more raw lines become events, they need not be split one by one.
-            if limiter.raw.is_used_up() && self.lines.is_at_line_start() {
-                let (plain, rest) = chunk.split_at(plain_lines(chunk));
-                limiter.skip_lines(plain);
-                chunk = rest;
+            StreamKind::Stdout => {
+                let limiter = &mut self.limiter;
+                self.lines.push(chunk, |line| limiter.line(&line));
             }
-            let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
-            let several = if limiter.raw.is_used_up() {
-                line
-            } else {
-                chunk.len()
-            };
-            let (now, later) = chunk.split_at(several);
-            self.lines.push(now, |line| limiter.line(&line));
-            chunk = later;
         }
     }
 
@@ -103,27 +77,17 @@ impl<'l, 'e> Listener<'l, 'e> {
     }
 
     /// Processes the end of the output.
-    pub(super) fn finish(mut self) -> TurnOutput {
+    pub(super) fn finish(self) -> TurnOutput {
         let mut limiter = self.limiter;
         self.lines.finish(|line| limiter.line(&line));
         limiter.report_dropped();
-        let closed = self.log.map(|log| log.finish().and_then(CappedLog::close));
-        if let Some(Err(error)) = closed {
-            self.lost = Some(error.to_string());
-        }
+        let closed = self.log.finish().and_then(CappedLog::close);
         TurnOutput {
             reader: limiter.reader,
             stderr: clean_text(&self.stderr.into_bytes()),
-            lost: self.lost,
+            lost: closed.err().map(|error| error.to_string()),
         }
     }
-}
-
-/// The length of the complete lines at the start of `chunk` that contain no `{`. None of them belongs to
-/// an agent's protocol.
-fn plain_lines(chunk: &[u8]) -> usize {
-    let plain = memchr(b'{', chunk).map_or(chunk, |at| &chunk[..at]);
-    memrchr(b'\n', plain).map_or(0, |end| end + 1)
 }
 
 /// Makes events of lines up to the limits.
@@ -157,11 +121,6 @@ impl EventLimiter<'_, '_> {
         }
     }
 
-    fn skip_lines(&mut self, lines: &[u8]) {
-        self.dropped += memchr_iter(b'\n', lines).count() as u64;
-        self.reader.plain_lines(lines);
-    }
-
     fn report_dropped(&mut self) {
         if self.dropped > 0 {
             let line = format!(
@@ -192,10 +151,6 @@ impl Allowance {
             None => self.events = 0,
         }
         left.is_some()
-    }
-
-    fn is_used_up(self) -> bool {
-        self.events == 0
     }
 }
 

@@ -28,7 +28,9 @@ mod push;
 mod setup_commands;
 mod signals;
 mod start_task;
+mod swapped_files;
 mod turn;
+mod turn_mark;
 mod turn_violations;
 pub(super) mod uncommitted;
 mod undo;
@@ -123,9 +125,7 @@ fn unless_violated(parts: &mut Parts<'_>, observation: Observation) -> Observati
     match observation {
         _ if violations.is_empty() => observation,
         Observation::Interrupted { .. } => {
-            violations
-                .into_iter()
-                .for_each(|what| parts.emit.warn(what));
+            violations.into_iter().for_each(|what| parts.warn(what));
             observation
         }
         _ => Observation::Violated {

@@ -130,9 +130,7 @@ pub async fn move_and_verify_with_reruns(
         match move_and_verify(parts, to, before, checks).await? {
             Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
-                parts
-                    .emit
-                    .warn(format!("these checks failed and run again: {failing}"));
+                parts.warn(format!("these checks failed and run again: {failing}"));
             }
             moved => return Ok(moved),
         }

@@ -18,9 +18,7 @@ pub fn record_plan_end(parts: &mut Parts<'_>) -> anyhow::Result<()> {
         return Ok(());
     };
     if !raw.dirty_paths().is_empty() {
-        parts
-            .emit
-            .warn("the plan's status could not be saved: the tree is dirty");
+        parts.warn("the plan's status could not be saved: the tree is dirty");
         return Ok(());
     }
     let plan = parts.tree.plan.content(None)?;

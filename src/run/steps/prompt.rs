@@ -240,7 +240,7 @@ fn diff(parts: &mut Parts<'_>) -> Diff {
     let patch = match patch {
         Ok(patch) => patch,
         Err(error) => {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "the reviewer is not shown the diff, which could not be made: {}",
                 with_causes(&error)
             ));

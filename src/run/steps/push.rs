@@ -1,40 +1,30 @@
 //! Pushes the run's commits with a lease. If the branch has moved, rebases and verifies them again. If
 //! that fails, keeps them elsewhere.
 
-use crate::domain::event::{ClosedPull, PushLine, RebasedLine};
+use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
-use crate::git::{BranchName, PushSpec, Rebased, Remote, Rewritten};
-use crate::process::Cancel;
-use crate::run::deliver::push_failure::{PushEnd, PushFailure, push_patiently, rescued};
+use crate::git::{Rebased, Rewritten};
+use crate::run::deliver::push_failure::{Destination, PushEnd, PushFailure};
 use crate::run::state::layout::{BUNDLE, RunFile};
 use crate::run::state::parts::Parts;
 use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
 use crate::settings::TaskConfig;
-use std::time::Duration;
 
 /// How often the work is rebased onto a branch that has moved.
 const REBASES: u32 = 3;
 
 /// A push of the run's commits.
 pub struct PushRequest<'a> {
-    /// The remote repository.
-    pub remote: &'a Remote,
-    /// The branch on the remote.
-    pub branch: BranchName,
+    /// Where they go. A deadline does not cancel the push, so that finished work is delivered.
+    pub to: Destination<'a>,
     /// Its commit at the start of the run; `None` if it did not exist.
     pub expected: Option<RevId>,
-    /// Whether the branch takes no work any more, because its pull request was closed.
-    pub closed: Option<ClosedPull>,
     /// The commit that the run started from.
     pub start: RevId,
     /// The checks that must pass on top of other people's commits.
     pub checks: &'a [TaskConfig],
-    /// The pauses between attempts after a transient failure.
-    pub pauses: &'a [Duration],
-    /// Cancels the push. A deadline does not, so that finished work is delivered.
-    pub cancel: Cancel,
 }
 
 /// The state of a push in progress.
@@ -69,22 +59,12 @@ pub async fn push_work(
         moves: 0,
     };
     let mut push = Push { parts, request };
-    let ended = match request.closed {
-        Some(closed) => Err(PushFailure::here(closed.why())),
-        None => push.push_until(&mut state).await?,
+    let mut line = match push.push_until(&mut state).await? {
+        Ok(at) => request.to.pushed(at, push.push_message(&state)),
+        Err(failure) => push.keep(&state, failure).await,
     };
-    let branch = request.branch.short().to_owned();
-    Ok(Some(match ended {
-        Ok(at) => PushLine {
-            branch,
-            head: Some(at.0),
-            pushed: true,
-            detail: push.push_message(&state),
-            rebased: state.rebased,
-            ..PushLine::default()
-        },
-        Err(failure) => push.keep(&state, &failure).await,
-    }))
+    line.rebased = state.rebased;
+    Ok(Some(line))
 }
 
 /// Saves the run's commits in a bundle for a publishing job.
@@ -98,7 +78,7 @@ pub fn keep_for_publish(parts: &mut Parts<'_>, start: &RevId) {
             .repo
             .bundle(&parts.setup.run_dir.path(RunFile::Bundle), start, &head)
     {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "the commits could not be saved in a bundle: {error}"
         ));
     }
@@ -109,7 +89,7 @@ pub fn follow_remote(parts: &mut Parts<'_>, request: &PushRequest<'_>, to: &RevI
     let fetched = parts
         .tree
         .repo
-        .fetch_for(request.remote, to, &request.cancel);
+        .fetch_for(request.to.remote, to, &request.to.cancel);
     let moved = match fetched {
         Ok(_) => parts.tree.move_to(to, &mut parts.emit),
         Err(error) => Ok(Err(error.into())),
@@ -119,7 +99,7 @@ pub fn follow_remote(parts: &mut Parts<'_>, request: &PushRequest<'_>, to: &RevI
         Ok(Err(error)) => error.to_string(),
         Err(error) => format!("{error:#}"),
     };
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "the local branch differs from the remote one: {why}"
     ));
 }
@@ -130,12 +110,8 @@ impl Push<'_, '_> {
         state: &mut PushState,
     ) -> anyhow::Result<Result<RevId, PushFailure>> {
         loop {
-            let spec = PushSpec {
-                branch: self.request.branch.clone(),
-                new: state.head.clone(),
-                expected: state.expected.clone(),
-            };
-            let now = match self.pushed(&spec).await {
+            let (repo, expected) = (&self.parts.tree.repo, state.expected.as_ref());
+            let now = match self.request.to.push(repo, &state.head, expected).await {
                 PushEnd::Pushed(head) => return Ok(Ok(head)),
                 PushEnd::Moved(now) => now,
                 PushEnd::Failed(failure) => return Ok(Err(failure)),
@@ -149,11 +125,6 @@ impl Push<'_, '_> {
                 return Ok(Err(failure));
             }
         }
-    }
-
-    async fn pushed(&self, spec: &PushSpec) -> PushEnd {
-        let (repo, request) = (&self.parts.tree.repo, self.request);
-        push_patiently(repo, request.remote, spec, request.pauses, &request.cancel).await
     }
 
     /// Rebases the work onto the branch's new commits and verifies it there.
@@ -170,9 +141,9 @@ impl Push<'_, '_> {
             }
             Err(failure) => return Ok(Err(failure)),
         };
-        self.parts.emit.warn(format!(
+        self.parts.warn(format!(
             "the branch {} has moved to {}: the work is rebased onto it and verified again",
-            self.request.branch.short(),
+            self.request.to.branch.short(),
             short(&now)
         ));
         let checks: Vec<&TaskConfig> = self.request.checks.iter().collect();
@@ -199,7 +170,7 @@ impl Push<'_, '_> {
     /// The work on top of the branch's new commits; `None` if it contains them already.
     fn rebased(&self, state: &PushState, now: &RevId) -> Result<Option<Rebased>, PushFailure> {
         let (repo, request) = (&self.parts.tree.repo, self.request);
-        let fetched = repo.fetch_for(request.remote, now, &request.cancel);
+        let fetched = repo.fetch_for(request.to.remote, now, &request.to.cancel);
         fetched.map_err(|error| {
             PushFailure::here(format!(
                 "the branch has moved, and its new commits cannot be fetched: {error}"
@@ -222,38 +193,17 @@ impl Push<'_, '_> {
 
     /// Keeps work that the branch does not accept: on another branch of the remote, or in a file of the
     /// run directory.
-    async fn keep(&mut self, state: &PushState, failure: &PushFailure) -> PushLine {
-        let mut line = PushLine {
-            branch: self.request.branch.short().to_owned(),
-            detail: failure.why.clone(),
-            cause: Some(failure.why.clone()),
-            closed: self.request.closed,
-            rebased: state.rebased.clone(),
-            ..PushLine::default()
-        };
-        if failure.elsewhere {
-            let (repo, request) = (&self.parts.tree.repo, self.request);
-            let (run_id, pauses) = (&self.parts.setup.run_id, request.pauses);
-            let rescued = rescued(
-                repo,
-                request.remote,
-                run_id,
-                &state.head,
-                pauses,
-                &request.cancel,
-            );
-            if let Some((name, head)) = rescued.await {
-                line.head = Some(head.0);
-                line.rescue = Some(name);
-                return line;
-            }
+    async fn keep(&mut self, state: &PushState, failure: PushFailure) -> PushLine {
+        let (repo, setup) = (&self.parts.tree.repo, &self.parts.setup);
+        let to = &self.request.to;
+        let mut line = to.keep(repo, &setup.run_id, &state.head, failure).await;
+        if line.rescue.is_some() {
+            return line;
         }
-        let path = self.parts.setup.run_dir.path(RunFile::Bundle);
-        match self.parts.tree.repo.bundle(&path, &self.request.start, &state.head) {
-            Ok(()) => {
-                line.detail = format!("{}; the commits are in {BUNDLE} of the run directory", failure.why);
-            }
-            Err(error) => self.parts.emit.warn(format!(
+        let path = setup.run_dir.path(RunFile::Bundle);
+        match repo.bundle(&path, &self.request.start, &state.head) {
+            Ok(()) => line.detail += &format!("; the commits are in {BUNDLE} of the run directory"),
+            Err(error) => self.parts.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"
             )),
         }

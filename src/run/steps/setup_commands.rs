@@ -14,6 +14,7 @@ use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::setup::{Setup, interruption};
+use crate::secrets::redact_stream::Redacting;
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
@@ -62,7 +63,7 @@ pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result
             Keeps::Processes => services.0.extend(left.0),
             Keeps::Nothing if left.0.is_empty() => {}
             Keeps::Nothing => {
-                parts.emit.warn(format!(
+                parts.warn(format!(
                     "the setup command `{command}` left processes running; they were ended (`services` keeps them)"
                 ));
                 left.end(&parts.setup).await;
@@ -72,7 +73,7 @@ pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result
         let violations = parts.setup.violations();
         if !violations.is_empty() {
             let what = format!("the setup command `{command}`: {}", violations.join("; "));
-            parts.emit.warn(what.clone());
+            parts.warn(what.clone());
             return Ok(Some(Outcome::PolicyViolation { what }));
         }
         match exit {
@@ -87,7 +88,7 @@ pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result
         .tree
         .collect_artifacts(before.as_deref(), &mut parts.emit);
     for warning in parts.tree.repo.adopt_setup().map_err(anyhow::Error::from)? {
-        parts.emit.warn(warning);
+        parts.warn(warning);
     }
     parts
         .tree
@@ -112,7 +113,7 @@ pub(super) async fn install_again(
     parts: &mut Parts<'_>,
     changed: &[String],
 ) -> anyhow::Result<Option<String>> {
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "setup runs again, because what it had installed was changed: {}",
         changed.join(", ")
     ));
@@ -157,10 +158,7 @@ async fn run_command(
         cwd: work_tree.to_path_buf(),
         env: env.to_vec(),
         stdin: Input::Null,
-        limits: Limits {
-            timeout: Some(SETUP_TIMEOUT),
-            ..Limits::default()
-        },
+        limits: Limits::within(SETUP_TIMEOUT),
         sandbox: parts.setup.isolation.policy(Purpose::Setup),
     };
     parts.emit.emit(EventKind::SetupStarted {
@@ -171,22 +169,17 @@ async fn run_command(
     let mut kept = HeadTail::new(KEPT_HEAD, KEPT_TAIL);
     let (ended, service) = run_keeping(&spec, &parts.setup.cancel, &mut |_, chunk: &[u8]| {
         kept.push(chunk);
-        if let Ok(to) = &mut log
-            && let Err(error) = to.write_all(chunk)
-        {
-            log = Err(error);
-        }
+        let _ = log.as_mut().map(|log| log.write_all(chunk));
     })
     .await;
     services.0.extend(service);
     let written = log
         .and_then(CleanLines::finish)
-        .and_then(|log| log.finish().and_then(CappedLog::close));
+        .and_then(Redacting::finish)
+        .and_then(CappedLog::close);
     let path = file.path().into_owned();
     if let Err(error) = &written {
-        parts
-            .emit
-            .warn(format!("the log {path} is incomplete: {error}"));
+        parts.warn(format!("the log {path} is incomplete: {error}"));
     }
     parts.emit.emit(EventKind::SetupEnded {
         command: command.to_owned(),

@@ -21,7 +21,6 @@ use crate::run::deliver::jj;
 use crate::run::state::accounts::Accounts;
 use crate::run::state::conversation;
 use crate::run::state::emitter::Emitter;
-use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::setup::interruption;
 use crate::run::state::task::{SubstituteAgent, TaskRun};
@@ -31,9 +30,9 @@ use crate::run::steps::agent_files::run_agent_with_its_files;
 use crate::run::steps::hold::{hold_protected, tell_ignored};
 use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::prompt::write_prompt;
+use crate::run::steps::turn_mark::{save_inspected, turn_mark};
 use crate::run::steps::turn_violations::{of_changed_configuration, violations};
 use crate::run::steps::undo::{keep_phase_start, undo_what_may_not_change};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How many bytes at the end of a final message the history keeps.
@@ -120,9 +119,7 @@ pub async fn turn(
     let review = review(parts, run, key, assessment.kind);
     let raw = work.raw.as_deref();
     if let Some(written) = raw.and_then(|raw| parts.tree.ignored_work(raw)) {
-        parts
-            .emit
-            .warn_once(&format!("task {}: {written}", run.task.id));
+        parts.warn_once(&format!("task {}: {written}", run.task.id));
     }
     if let Some(raw) = raw {
         tell_ignored(parts, run, raw);
@@ -253,9 +250,7 @@ fn announce_substitute(parts: &mut Parts<'_>, run: &TaskRun<'_>, before: Option<
     let agent = run.config.agent.name();
     let model = run.config.settings.model.as_deref();
     let model = model.map_or(String::new(), |model| format!(" with the model {model}"));
-    parts
-        .emit
-        .warn(format!("task {}: {why}: {agent}{model}", run.task.id));
+    parts.warn(format!("task {}: {why}: {agent}{model}", run.task.id));
 }
 
 /// Whether the fallback repeats the turn because this agent is unavailable: it reports so, or no more
@@ -275,7 +270,7 @@ fn falls_back(
     if !is_unavailable || !run.config.has_fallback() || run.unavailable.contains(&role) {
         return false;
     }
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "task {}: the agent {} is unavailable: {}",
         run.task.id,
         run.config.agent.name(),
@@ -408,80 +403,13 @@ fn inspect(
     let mark = match mark {
         Ok(mark) => mark,
         Err(error) => {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "the repository's refs could not be read before the turn: {error}"
             ));
             parts.tree.repo.mark_turn()?
         }
     };
     parts.tree.repo.change().inspect_turn(&mark)
-}
-
-/// The mark of a turn in the run directory.
-#[derive(Serialize, Deserialize)]
-struct KeptMark {
-    /// Task and turn.
-    of_turn: (String, u32),
-    mark: TurnMark,
-    /// Whether the turn's changes of refs have been undone. Later changes are somebody else's. Not known in a file
-    /// from before it was saved.
-    #[serde(default)]
-    is_inspected: bool,
-}
-
-impl KeptMark {
-    fn read(parts: &Parts<'_>) -> Option<Self> {
-        parts.setup.run_dir.read_json(RunFile::TurnMark)
-    }
-
-    fn keep(&self, parts: &Parts<'_>) -> anyhow::Result<()> {
-        let run_dir = &parts.setup.run_dir;
-        run_dir.write_json(RunFile::TurnMark, self).map(drop)
-    }
-}
-
-/// Records that what an interrupted turn did to the refs has been undone.
-fn save_inspected(parts: &mut Parts<'_>) {
-    if let Some(mark) = KeptMark::read(parts) {
-        let inspected = KeptMark {
-            is_inspected: true,
-            ..mark
-        };
-        let kept = inspected.keep(parts);
-        parts.emit.warn_unless_stored(kept);
-    }
-}
-
-/// HEAD and refs at the start of the turn. A turn that a crash interrupted is judged from its start, and one that
-/// a signal interrupted from its HEAD at the start and from the present refs.
-///
-/// # Errors
-/// When they cannot be stored: without them, a later process could not tell what the turn did.
-fn turn_mark(
-    parts: &Parts<'_>,
-    run: &TaskRun<'_>,
-    key: TurnKey,
-) -> anyhow::Result<Result<TurnMark, GitError>> {
-    let of_turn = (run.task.id.to_string(), key.turn);
-    let is_resumed = matches!(run.journal.state.last, Last::Resumed(_));
-    let kept = KeptMark::read(parts).filter(|kept| is_resumed && kept.of_turn == of_turn);
-    let mark = match kept {
-        Some(kept) if !kept.is_inspected => return Ok(Ok(kept.mark)),
-        Some(kept) => {
-            let now = parts.tree.repo.mark_turn();
-            now.map(|now| kept.mark.with_refs_of(now))
-        }
-        None => parts.tree.repo.mark_turn(),
-    };
-    if let Ok(mark) = &mark {
-        let kept = KeptMark {
-            of_turn,
-            mark: mark.clone(),
-            is_inspected: false,
-        };
-        kept.keep(parts)?;
-    }
-    Ok(mark)
 }
 
 fn tell(
@@ -551,7 +479,7 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
     let tests = parts.tree.check_changes(raw, &run.config).tests;
     let is_told = run.config.settings.test_changes == TestChangePolicy::Warn;
     if is_told && !tests.changed.is_empty() {
-        parts.emit.warn_once(&format!(
+        parts.warn_once(&format!(
             "task {} changes existing tests: {}",
             run.task.id,
             tests.changed.join(", ")

@@ -25,7 +25,7 @@ pub(super) fn violations(
             // Without a snapshot nothing is committed.
             match raw {
                 Some(_) => violations.push(why),
-                None => parts.emit.warn(why),
+                None => parts.warn(why),
             }
         }
     }
@@ -41,7 +41,7 @@ pub(super) fn violations(
 /// Violations in what the turn did to the repository itself. Notes the commits that the agent made.
 fn of_report(parts: &mut Parts<'_>, run: &mut TaskRun<'_>, report: &TurnReport) -> Vec<String> {
     for warning in &report.warnings {
-        parts.emit.warn(warning.clone());
+        parts.warn(warning.clone());
     }
     let mut violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
     if let Some(operation) = report.operation {
@@ -90,7 +90,7 @@ pub(super) fn of_changed_configuration(
     if changed.is_empty() {
         return None;
     }
-    parts.emit.warn(format!(
+    parts.warn(format!(
         "the agent changed its own configuration; these changes are not kept: {}",
         changed.join(", ")
     ));

@@ -31,7 +31,6 @@ pub struct Uncommitted {
     /// The installed programs that checks run.
     programs: BTreeSet<String>,
     /// The installed dependencies, with those programs.
-    #[serde(default)]
     installed: Installed,
     /// The directories of installed programs that existed.
     program_directories: BTreeSet<String>,
@@ -39,10 +38,8 @@ pub struct Uncommitted {
     /// Caches are left out, and so is what agents have left in earlier tasks of the run.
     at_start: BTreeSet<Vec<u8>>,
     /// Everything that git ignored then, also caches.
-    #[serde(default)]
     ignored: BTreeSet<Vec<u8>>,
     /// Whether a task of the run has started.
-    #[serde(default)]
     has_started: bool,
     /// The same, made by checks since then.
     made_by_checks: BTreeSet<Vec<u8>>,

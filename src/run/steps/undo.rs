@@ -95,7 +95,7 @@ pub(crate) fn undo_what_may_not_change(
     let undone = match undone {
         Ok(undone) => undone,
         Err(error) => {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "{who} made changes that are not allowed in this phase, and they could not be undone: {}",
                 with_causes(&error)
             ));
@@ -106,14 +106,14 @@ pub(crate) fn undo_what_may_not_change(
         let made = std::mem::take(&mut report.agent_commits);
         let ids: Vec<&str> = made.iter().map(|commit| commit.id.0.as_str()).collect();
         if !ids.is_empty() {
-            parts.emit.warn(format!(
+            parts.warn(format!(
                 "{who} made commits, which is not allowed in this phase; they were removed from the branch: {}",
                 ids.join(", ")
             ));
         }
     }
     if !undone.is_empty() {
-        parts.emit.warn(format!(
+        parts.warn(format!(
             "{who} changed files that it may not change in this phase; the changes were undone: {}",
             display_paths(&undone)
         ));
@@ -126,12 +126,12 @@ pub fn undo(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Observati
     let (raw, _) = parts.snapshot();
     if let (Some(raw), Some(start)) = (raw, phase_start(&parts.setup, run, key)) {
         match restore_from_tree(&mut parts.tree, &raw, &start, |_| false) {
-            Ok(undone) => parts.emit.warn(format!(
+            Ok(undone) => parts.warn(format!(
                 "the last turn of task {} did not pass and was undone: {}",
                 run.task.id,
                 display_paths(&undone)
             )),
-            Err(error) => parts.emit.warn(format!(
+            Err(error) => parts.warn(format!(
                 "the last turn could not be undone: {}",
                 with_causes(&error)
             )),

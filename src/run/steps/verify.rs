@@ -230,7 +230,7 @@ pub async fn run_checks(
     let left = parts.tree.repo.change().head_after_checks(&head);
     restored.map_err(unmoved)?;
     for warning in left.map_err(unmoved)? {
-        parts.emit.warn_once(&warning);
+        parts.warn_once(&warning);
     }
     ran
 }
@@ -279,7 +279,7 @@ async fn run_all(
     if let Some(raw) = before.filter(|_| asks_git && !parts.tree.repo.started_with_jj()) {
         match parts.tree.repo.change().index_before_checks(raw) {
             Ok(store) => env.extend(store),
-            Err(error) => parts.emit.warn(format!(
+            Err(error) => parts.warn(format!(
                 "the work could not be staged for the checks: {}",
                 with_causes(&error.into())
             )),
@@ -297,29 +297,26 @@ async fn run_all(
         matchers: &parts.accounts.checks.matchers,
         directories: &directories,
     };
+    let emit = &mut parts.emit;
     let mut on_progress = |progress: Progress<'_>| match progress {
-        Progress::Started(check) => parts.emit.emit(EventKind::CheckStarted {
+        Progress::Started(check) => emit.emit(EventKind::CheckStarted {
             name: check.name.clone(),
             check: check.kind,
         }),
         Progress::Ended(result) => {
-            parts
-                .emit
-                .emit(EventKind::CheckEnded(Box::new(result.clone())));
+            emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
         }
         Progress::Leaked(check, count) => {
-            parts.emit.warn(format!(
+            emit.warn(format!(
                 "check {} left {}",
                 check.name,
                 left_running(count as u64)
             ));
         }
         Progress::Odd(check, what) => {
-            parts.emit.warn(format!("check {}: {what}", check.name));
+            emit.warn(format!("check {}: {what}", check.name));
         }
-        Progress::LogLost(why) => parts
-            .emit
-            .warn(format!("a check's log is incomplete: {why}")),
+        Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
     };
     let ran = checks::run_checks(
         &config.checks,
@@ -330,7 +327,7 @@ async fn run_all(
     .await;
     parts.setup.report_denied_hosts(&mut parts.emit);
     if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
-        parts.emit.warn(refusal);
+        parts.warn(refusal);
     }
     if are_as_made {
         parts.tree.record_dependencies()?;
@@ -365,7 +362,7 @@ fn load_matchers(parts: &mut Parts<'_>, config: &TaskConfig) -> anyhow::Result<(
             },
         };
         for warning in read.warnings {
-            parts.emit.warn(warning);
+            parts.warn(warning);
         }
         parts.accounts.checks.matchers.insert(file, read.matchers);
     }

@@ -3,7 +3,7 @@
 
 mod shards;
 
-use self::shards::{Brought, Shard, ShardReader, Work};
+use self::shards::{Shard, ShardReader, Work};
 use crate::context::Context;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::{BlamedTest, Interruption};
@@ -11,6 +11,7 @@ use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
 use crate::domain::snapshot::RevId;
+use crate::domain::summary::TaskSummary;
 use crate::git::{RebaseError, display_path, display_paths};
 use crate::run::begin::run_plan::RunPlan;
 use crate::run::state::parts::Parts;
@@ -85,9 +86,9 @@ impl Integration<'_, '_> {
         let mut picked = self.pick(shard, &base);
         let brings = shard.tasks.iter().filter(|task| {
             let is_left = !picked.undone.contains_key(&task.id);
-            task.end == TaskEnd::Done && is_left
+            task.status == TaskEnd::Done && is_left
         });
-        let brings: Vec<&Brought> = brings.collect();
+        let brings: Vec<&TaskSummary> = brings.collect();
         if let (Some(last), true) = (brings.last(), shard.refused.is_empty()) {
             self.parts.emit.at(Some(&last.id), Some(1), None);
             match self.verify(&picked.head, &brings).await? {
@@ -154,20 +155,30 @@ impl Integration<'_, '_> {
     }
 
     /// Why a task is not integrated, independently of its commits. `None`: it can be.
-    fn not_takeable(&self, shard: &Shard, task: &Brought, picked: &Picked) -> Option<Outcome> {
-        if task.end != TaskEnd::Done {
-            return Some(in_shard(task.end, task.reason, task.message.clone()));
+    fn not_takeable(&self, shard: &Shard, task: &TaskSummary, picked: &Picked) -> Option<Outcome> {
+        if task.status != TaskEnd::Done {
+            let reason = task.reason.unwrap_or(Reason::MissingShard);
+            let (end, message) = (task.status, task.message.clone());
+            return Some(Outcome::without_agent(end, reason, message));
         }
         if !shard.refused.is_empty() {
             let why = format!("shard {}: {}", shard.name, shard.refused.join("; "));
-            return Some(in_shard(TaskEnd::Blocked, Reason::PolicyViolation, why));
+            return Some(Outcome::without_agent(
+                TaskEnd::Blocked,
+                Reason::PolicyViolation,
+                why,
+            ));
         }
         if !shard.has_work_of(task) {
             let why = format!(
                 "shard {} has no commit of it; it can be run again",
                 shard.name
             );
-            return Some(in_shard(TaskEnd::Pending, Reason::MissingShard, why));
+            return Some(Outcome::without_agent(
+                TaskEnd::Pending,
+                Reason::MissingShard,
+                why,
+            ));
         }
         let is_done = |id: &str| {
             let here = self.outcomes.get(id).map(Outcome::task_end);
@@ -183,7 +194,7 @@ impl Integration<'_, '_> {
     fn conflict(&self, shard: &Shard, work: &Work, error: &RebaseError) -> Outcome {
         let RebaseError::Conflict { paths, .. } = error else {
             let why = format!("shard {}: {error}", shard.name);
-            return in_shard(TaskEnd::Failed, Reason::Environment, why);
+            return Outcome::without_agent(TaskEnd::Failed, Reason::Environment, why);
         };
         let named = paths.iter().map(|path| display_path(path));
         let others: BTreeSet<String> = named
@@ -201,11 +212,11 @@ impl Integration<'_, '_> {
             shard.name,
             display_paths(paths)
         );
-        in_shard(TaskEnd::Blocked, Reason::Conflict, why)
+        Outcome::without_agent(TaskEnd::Blocked, Reason::Conflict, why)
     }
 
     /// Moves the branch to the rebased head if the checks of all tasks done so far pass there.
-    async fn verify(&mut self, head: &RevId, brings: &[&Brought]) -> anyhow::Result<Moved> {
+    async fn verify(&mut self, head: &RevId, brings: &[&TaskSummary]) -> anyhow::Result<Moved> {
         let brought: BTreeSet<&str> = brings.iter().map(|task| task.id.as_str()).collect();
         let is_done = |id: &str| {
             let here = self.outcomes.get(id).map(Outcome::task_end);
@@ -219,7 +230,7 @@ impl Integration<'_, '_> {
     }
 
     /// Emits the end of a task and its commits on the branch.
-    fn end(&mut self, shard: &Shard, task: &Brought, picked: &Picked) {
+    fn end(&mut self, shard: &Shard, task: &TaskSummary, picked: &Picked) {
         let Some((planned, config)) = self.task(&task.id) else {
             return;
         };
@@ -254,8 +265,8 @@ impl Integration<'_, '_> {
             .changed_files
             .extend(changed_files.iter().cloned());
         // Test failures of this integration replace those of the shard's own run.
-        let brought = if task.end == TaskEnd::Done && !picked.failing.is_empty() {
-            &Brought {
+        let brought = if task.status == TaskEnd::Done && !picked.failing.is_empty() {
+            &TaskSummary {
                 failing_tests: picked.failing.clone(),
                 ..task.clone()
             }
@@ -298,7 +309,11 @@ impl Integration<'_, '_> {
     /// Ends the tasks that no shard contains.
     fn end_missing(&mut self) {
         let why = "no shard delivered it; it can be run again".to_owned();
-        self.end_others(&in_shard(TaskEnd::Pending, Reason::MissingShard, why));
+        self.end_others(&Outcome::without_agent(
+            TaskEnd::Pending,
+            Reason::MissingShard,
+            why,
+        ));
     }
 
     fn end_others(&mut self, outcome: &Outcome) {
@@ -310,7 +325,13 @@ impl Integration<'_, '_> {
         }
     }
 
-    fn tell(&mut self, id: &str, outcome: &Outcome, files: Vec<String>, task: Option<&Brought>) {
+    fn tell(
+        &mut self,
+        id: &str,
+        outcome: &Outcome,
+        files: Vec<String>,
+        task: Option<&TaskSummary>,
+    ) {
         let emit = &mut self.parts.emit;
         emit.at(Some(id), None, None);
         let ended = TaskEnded {
@@ -336,24 +357,15 @@ impl Integration<'_, '_> {
     }
 }
 
-fn in_shard(end: TaskEnd, reason: Reason, message: String) -> Outcome {
-    Outcome::WithoutAgent {
-        end,
-        reason,
-        message,
-        commit: None,
-    }
-}
-
 /// The outcome of a task whose work is on the branch and passed its checks there, if it has any.
 fn done(
-    task: &Brought,
+    task: &TaskSummary,
     last: Option<&(RevId, Work)>,
     has_checks: bool,
     known: &[BlamedTest],
 ) -> Outcome {
     let commit = last.map(|(id, _)| id.clone());
-    match task.reason {
+    match task.reason.unwrap_or(Reason::Unverified) {
         Reason::Verified | Reason::Unverified if !known.is_empty() => Outcome::KnownFailures {
             commit,
             tests: known.iter().map(BlamedTest::name).collect(),
@@ -384,18 +396,20 @@ fn done(
 /// The outcome of a shard's tasks if the checks do not pass on them.
 fn not_taken(shard: &str, failed: &NotMoved) -> Outcome {
     match failed {
-        NotMoved::Fails(failing) => in_shard(
+        NotMoved::Fails(failing) => Outcome::without_agent(
             TaskEnd::Failed,
             Reason::VerificationFailed,
             format!(
                 "on top of the earlier shards, these checks fail with shard {shard}: {failing}"
             ),
         ),
-        NotMoved::Impossible(why) => in_shard(
+        NotMoved::Impossible(why) => Outcome::without_agent(
             TaskEnd::Failed,
             Reason::Environment,
             format!("shard {shard} could not be used: {why}"),
         ),
-        NotMoved::Stopped => in_shard(TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned()),
+        NotMoved::Stopped => {
+            Outcome::without_agent(TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned())
+        }
     }
 }

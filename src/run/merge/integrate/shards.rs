@@ -3,8 +3,6 @@
 
 use crate::commit_policy::{LineLookup, Messages, Policy, violations};
 use crate::context::Context;
-use crate::domain::agent::Usage;
-use crate::domain::attempt::BlamedTest;
 use crate::domain::commit_message::{reviewed, task_value};
 use crate::domain::outcome::{Reason, TaskEnd, short};
 use crate::domain::snapshot::RevId;
@@ -30,7 +28,7 @@ pub(super) struct Shard {
     /// The name in messages.
     pub(super) name: String,
     /// Its tasks, in the order of the run.
-    pub(super) tasks: Vec<Brought>,
+    pub(super) tasks: Vec<TaskSummary>,
     /// Its commits, oldest first, with cleaned messages.
     pub(super) commits: Vec<Work>,
     /// Why none of it is integrated, one reason per line.
@@ -39,24 +37,10 @@ pub(super) struct Shard {
 
 impl Shard {
     /// Whether it has what a finished task takes: a commit, unless nothing needed doing.
-    pub(super) fn has_work_of(&self, task: &Brought) -> bool {
+    pub(super) fn has_work_of(&self, task: &TaskSummary) -> bool {
         let mut commits = self.commits.iter();
-        task.reason == Reason::AlreadySatisfied || commits.any(|work| work.task == task.id)
+        task.reason == Some(Reason::AlreadySatisfied) || commits.any(|work| work.task == task.id)
     }
-}
-
-/// A task as its job left it.
-#[derive(Debug, Clone)]
-pub(super) struct Brought {
-    pub(super) id: String,
-    pub(super) end: TaskEnd,
-    pub(super) reason: Reason,
-    pub(super) message: String,
-    pub(super) attempts: u32,
-    pub(super) failing_tests: Vec<BlamedTest>,
-    pub(super) elapsed_ms: u64,
-    /// Usage of its turns in that job, as far as known.
-    pub(super) usage: Usage,
 }
 
 /// A commit of a task.
@@ -110,10 +94,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
                 };
                 match read {
                     Ok(shard) => shards.push(shard),
-                    Err(why) => self
-                        .parts
-                        .emit
-                        .warn(format!("shard {name} is missing: {why}")),
+                    Err(why) => self.parts.warn(format!("shard {name} is missing: {why}")),
                 }
             }
         }
@@ -131,7 +112,6 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             };
             let name = &shard.name;
             self.parts
-                .emit
                 .warn(format!("nothing is used from shard {name}: {why}"));
         }
         shards.retain(|shard| !shard.tasks.is_empty());
@@ -157,7 +137,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         match past_runs::directory(self.context, Path::new(name)) {
             Ok(path) if path.is_dir() => vec![(name.to_owned(), ShardLocation::Directory(path))],
             _ => {
-                self.parts.emit.warn(format!(
+                self.parts.warn(format!(
                     "shard {name} is missing: there is no such directory, branch or run"
                 ));
                 Vec::new()
@@ -186,7 +166,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         }
         let ended = summary.tasks.iter();
         let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
-        let mut tasks: Vec<(usize, Brought)> = tasks.collect();
+        let mut tasks: Vec<(usize, TaskSummary)> = tasks.collect();
         tasks.sort_by_key(|(place, _)| *place);
         let mut shard = Shard {
             name: name.to_owned(),
@@ -387,7 +367,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         let mut owners: BTreeMap<String, (bool, usize)> = BTreeMap::new();
         for (at, shard) in shards.iter().enumerate() {
             for task in &shard.tasks {
-                let is_done = task.end == TaskEnd::Done
+                let is_done = task.status == TaskEnd::Done
                     && shard.refused.is_empty()
                     && shard.has_work_of(task);
                 let owner = owners.entry(task.id.clone()).or_insert((is_done, at));
@@ -401,7 +381,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             let others = shard.tasks.iter().filter(|task| !is_own(&task.id));
             let others: Vec<&str> = others.map(|task| task.id.as_str()).collect();
             if !others.is_empty() {
-                self.parts.emit.warn(format!(
+                self.parts.warn(format!(
                     "shard {}: {} is used from another shard",
                     shard.name,
                     others.join(", ")
@@ -433,38 +413,23 @@ fn directories(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// A finished task; `None` for one that was not reached.
-fn brought(task: &TaskSummary) -> Option<Brought> {
-    Some(Brought {
-        id: task.id.clone(),
-        end: task.status,
-        reason: task.reason?,
-        message: task.message.clone(),
-        attempts: task.attempts,
-        failing_tests: task.failing_tests.clone(),
-        elapsed_ms: task.elapsed_ms,
-        usage: Usage {
-            tokens_in: task.usage.tokens_in,
-            tokens_cached: task.usage.tokens_cached,
-            tokens_out: task.usage.tokens_out,
-            cost_usd: task
-                .usage
-                .cost_usd
-                .filter(|usd| usd.is_finite() && *usd >= 0.0),
-        },
-    })
+/// A finished task as its job left it; `None` for one that was not reached.
+fn brought(task: &TaskSummary) -> Option<TaskSummary> {
+    task.reason?;
+    let mut task = task.clone();
+    task.usage.cost_usd = task
+        .usage
+        .cost_usd
+        .filter(|usd| usd.is_finite() && *usd >= 0.0);
+    Some(task)
 }
 
 /// A task of which only the commits are known.
-fn done(id: String) -> Brought {
-    Brought {
+fn done(id: String) -> TaskSummary {
+    TaskSummary {
         id,
-        end: TaskEnd::Done,
-        reason: Reason::Verified,
-        message: String::new(),
-        attempts: 0,
-        failing_tests: Vec::new(),
-        elapsed_ms: 0,
-        usage: Usage::default(),
+        status: TaskEnd::Done,
+        reason: Some(Reason::Verified),
+        ..TaskSummary::default()
     }
 }

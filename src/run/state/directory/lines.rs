@@ -3,7 +3,7 @@
 use crate::report::append::no_follow;
 use anyhow::Context as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -46,42 +46,33 @@ pub(super) fn end_torn_line(path: &Path) -> io::Result<()> {
         .write(true)
         .custom_flags(no_follow())
         .open(path);
-    let mut file = match opened {
+    let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
-    let length = file.metadata()?.len();
-    let whole = whole_length(&mut file, length)?;
-    if whole != length {
+    let whole = whole_length(&file)?;
+    if whole != file.metadata()?.len() {
         file.set_len(whole)?;
         file.sync_all()?;
     }
     Ok(())
 }
 
-/// Where the last complete line ends. Searches from the end, because such a file can be large.
-pub(super) fn whole_length(file: &mut File, length: u64) -> io::Result<u64> {
-    let mut window = 64 << 10;
-    loop {
-        let start = length.saturating_sub(window);
-        let mut tail = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        file.take(length - start).read_to_end(&mut tail)?;
-        if let Some(end) = whole_in(&tail, start == 0) {
-            return Ok(start.saturating_add(u64::try_from(end).unwrap_or(u64::MAX)));
-        }
-        window = window.saturating_mul(4);
+/// Where the last complete line ends.
+fn whole_length(file: &File) -> io::Result<u64> {
+    let mut reader = BufReader::new(file);
+    let (mut line, mut next) = (Vec::new(), Vec::new());
+    let mut end = 0;
+    while reader.read_until(b'\n', &mut next)? > 0 && next.ends_with(b"\n") {
+        end += next.len() as u64;
+        std::mem::swap(&mut line, &mut next);
+        next.clear();
     }
-}
-
-/// Where the last complete line of `tail` ends; `None` if more of the file is needed to decide.
-fn whole_in(tail: &[u8], is_all: bool) -> Option<usize> {
-    let line_end = |bytes: &[u8]| memchr::memrchr(b'\n', bytes).map(|at| at + 1);
-    let beginning = is_all.then_some(0);
-    let end = line_end(tail).or(beginning)?;
-    let start = line_end(tail.get(..end.saturating_sub(1))?).or(beginning)?;
-    let is_whole = end == start || !is_torn(tail.get(start..end)?);
-    Some(if is_whole { end } else { start })
+    if line.is_empty() || !is_torn(&line) {
+        Ok(end)
+    } else {
+        Ok(end - line.len() as u64)
+    }
 }
 
 /// Whether a last line is incomplete. After a loss of power, its end may be on disk and its start may

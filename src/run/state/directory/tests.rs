@@ -1,4 +1,3 @@
-use super::lines::whole_length;
 use super::*;
 use crate::domain::attempt::Observation;
 use crate::report::Format;
@@ -114,21 +113,6 @@ proptest::proptest! {
         let mut expected = lines[..whole].to_vec();
         expected.push(line("next"));
         proptest::prop_assert_eq!(dir.read_history().unwrap(), expected);
-    }
-
-    /// The end of a large file is found without reading all of it.
-    #[test]
-    fn the_last_whole_line_is_found_in_a_window(
-        before in 0usize..200_000, last in 0usize..200_000, torn in 0usize..200_000,
-    ) {
-        let string = |length: usize| format!("\"{}\"\n", "x".repeat(length));
-        let whole = string(before) + &string(last);
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(whole.as_bytes()).unwrap();
-        file.write_all("y".repeat(torn).as_bytes()).unwrap();
-        let length = file.metadata().unwrap().len();
-        let found = whole_length(&mut file, length).unwrap();
-        proptest::prop_assert_eq!(found, whole.len() as u64);
     }
 }
 
