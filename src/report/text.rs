@@ -12,14 +12,35 @@ pub const COLOURED: char = '\u{fe0f}';
 /// characters except for joiners in words and emoji, replaces line ends and tabs by spaces, and trims. Everything
 /// that an agent, a plan or a check wrote passes through here, or through [`block`], before a person sees it.
 pub fn line(text: &str) -> String {
-    let unified = text.replace("\r\n", "\n");
-    let lines: Vec<String> = unified.split(is_line_end).map(visible).collect();
-    lines.join(" ").trim().to_owned()
+    beginning(text, usize::MAX)
 }
 
 /// Like [`line`], with at most `max` characters, including an ellipsis if something was cut.
 pub fn short_line(text: &str, max: usize) -> String {
-    clip_chars(&line(text), max).into_owned()
+    clip_chars(&beginning(text, max), max).into_owned()
+}
+
+/// Like [`line`], but of a long text only the first lines, with more than `most` characters.
+fn beginning(text: &str, most: usize) -> String {
+    let unified = text.replace("\r\n", "\n");
+    let mut flat = String::new();
+    let mut length = 0;
+    for line in unified.split(is_line_end).map(visible) {
+        let line = if flat.is_empty() {
+            line.trim_start()
+        } else {
+            flat.push(' ');
+            length += 1;
+            line.as_str()
+        };
+        flat.push_str(line);
+        let words = line.trim_end();
+        if !words.is_empty() && length + words.chars().count() > most {
+            break;
+        }
+        length += line.chars().count();
+    }
+    flat.trim().to_owned()
 }
 
 /// Several lines of plain text, each cleaned as by [`line`] but with its indentation. A tab becomes four
@@ -27,9 +48,16 @@ pub fn short_line(text: &str, max: usize) -> String {
 pub fn block(text: &str) -> String {
     let unified = text.replace("\r\n", "\n");
     let mut block = String::with_capacity(unified.len());
-    for line in unified.split(is_line_end) {
-        block.push_str(visible(line).trim_end());
+    let mut add = |line: &str| {
+        block.push_str(line.trim_end());
         block.push('\n');
+    };
+    for line in unified.split('\n') {
+        if is_plain(line) {
+            add(line)
+        } else {
+            line.split(is_line_end).for_each(|part| add(&visible(part)))
+        }
     }
     block.trim_matches('\n').to_owned()
 }
