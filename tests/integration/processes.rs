@@ -64,7 +64,7 @@ END
 /// A script that starts all daemons and waits until they are up.
 fn daemons(project: &Project, name: &str) -> String {
     let starts: Vec<&str> = DAEMONS.iter().map(|(_, script)| *script).collect();
-    let path = project.outside(&format!("{name}.sh"));
+    let path = project.outside(&format!("start-{name}.sh"));
     let text = format!(
         "export PIDS={}\n{}\nwhile [ $(wc -l <\"$PIDS\") -lt {} ]; do sleep 0.02; done\n",
         project.outside(name).display(),
@@ -125,8 +125,11 @@ fn daemons_of_a_check_are_ended_with_it_and_told() {
     assert_ended(&project, "daemons");
     let told = warnings(&run.summary);
     assert!(
-        told.len() == 1 && told[0].ends_with("processes running; they were ended"),
-        "{told:?}"
+        told.len() == 2
+            && told
+                .iter()
+                .all(|text| text.ends_with("processes running; they were ended")),
+        "before and after the turn: {told:?}"
     );
 }
 
