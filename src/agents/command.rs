@@ -103,6 +103,10 @@ impl TurnReader for Reader {
         raw(head)
     }
 
+    fn plain_lines(&mut self, lines: &[u8]) {
+        self.keep(lines);
+    }
+
     fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
         if let Some(message) = exit.final_message() {
             self.report.final_message = Some(message);

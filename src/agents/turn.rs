@@ -222,6 +222,10 @@ pub trait TurnReader: Debug {
         output::raw(head)
     }
 
+    /// Processes complete lines, with their newlines, that contain no `{` and so cannot be of the agent's
+    /// protocol. They give no events.
+    fn plain_lines(&mut self, _lines: &[u8]) {}
+
     /// The dialogue with the agent, if it needs more input than the prompt.
     fn dialogue(&self) -> Option<Dialogue> {
         None

@@ -53,7 +53,7 @@ impl LineSplitter {
     }
 
     /// Whether the next byte starts a line.
-    fn is_at_line_start(&self) -> bool {
+    pub fn is_at_line_start(&self) -> bool {
         self.pending.is_empty() && self.dropped == 0
     }
 

@@ -8,6 +8,7 @@ use crate::process::{CappedLog, Line, LineSplitter, StreamKind, Tail, clean_text
 use crate::run::state::directory::Log;
 use crate::run::state::emitter::Emitter;
 use crate::run::steps::heartbeat::Heartbeat;
+use memchr::{memchr, memchr_iter, memrchr};
 use std::io::Write as _;
 
 /// The longest line, in bytes, of an agent's protocol that is read whole.
@@ -63,10 +64,28 @@ impl<'l, 'e> Listener<'l, 'e> {
         let _ = self.log.write_all(chunk);
         match stream {
             StreamKind::Stderr => self.stderr.push(chunk),
-            StreamKind::Stdout => {
-                let limiter = &mut self.limiter;
-                self.lines.push(chunk, |line| limiter.line(&line));
+            StreamKind::Stdout => self.stdout(chunk),
+        }
+    }
+
+    fn stdout(&mut self, mut chunk: &[u8]) {
+        let limiter = &mut self.limiter;
+        while !chunk.is_empty() {
+            // Once no more raw lines become events, they need not be split one by one: a flood has millions of them.
+            if limiter.raw.is_used_up() && self.lines.is_at_line_start() {
+                let (plain, rest) = chunk.split_at(plain_lines(chunk));
+                limiter.skip_lines(plain);
+                chunk = rest;
             }
+            let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
+            let several = if limiter.raw.is_used_up() {
+                line
+            } else {
+                chunk.len()
+            };
+            let (now, later) = chunk.split_at(several);
+            self.lines.push(now, |line| limiter.line(&line));
+            chunk = later;
         }
     }
 
@@ -88,6 +107,13 @@ impl<'l, 'e> Listener<'l, 'e> {
             lost: closed.err().map(|error| error.to_string()),
         }
     }
+}
+
+/// The length of the complete lines at the start of `chunk` that contain no `{`. None of them belongs to
+/// an agent's protocol.
+fn plain_lines(chunk: &[u8]) -> usize {
+    let plain = memchr(b'{', chunk).map_or(chunk, |at| &chunk[..at]);
+    memrchr(b'\n', plain).map_or(0, |end| end + 1)
 }
 
 /// Makes events of lines up to the limits.
@@ -121,6 +147,11 @@ impl EventLimiter<'_, '_> {
         }
     }
 
+    fn skip_lines(&mut self, lines: &[u8]) {
+        self.dropped += memchr_iter(b'\n', lines).count() as u64;
+        self.reader.plain_lines(lines);
+    }
+
     fn report_dropped(&mut self) {
         if self.dropped > 0 {
             let line = format!(
@@ -151,6 +182,10 @@ impl Allowance {
             None => self.events = 0,
         }
         left.is_some()
+    }
+
+    fn is_used_up(self) -> bool {
+        self.events == 0
     }
 }
 
