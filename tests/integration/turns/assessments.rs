@@ -217,7 +217,7 @@ fn agent_crashed_to_the_end() {
     let run = project.run(&agent, &["--max-retries", "1"]).expect(1);
     assert_eq!(project.calls(), 2);
     assert_eq!(end(run.task(0)), ("failed", "agent_crashed"));
-    assert_eq!((project.checks(), project.status()), (0, "?? b.txt".into()));
+    assert_eq!((project.checks(), project.status()), (1, "?? b.txt".into()));
     assert_nothing_recorded(&project, &head);
     assert!(kept(&run, "patches/fix.patch").contains("+half"));
 }
