@@ -214,9 +214,10 @@ impl CliSpec {
             };
             let kind = match kind {
                 "key" => VariableKind::Key,
-                "secret" => VariableKind::Secret,
                 "cloud" => VariableKind::Cloud,
-                _ => VariableKind::Setting,
+                "setting" => VariableKind::Setting,
+                // What nobody knows is treated with the most care.
+                _ => VariableKind::Secret,
             };
             words.map(move |name| Variable {
                 name,
