@@ -8,6 +8,11 @@ pub fn has_word(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|known| known == word)
 }
 
+/// Whether a text begins with a word of a list of words with space between them.
+pub fn begins_with_word(list: &str, text: &str) -> bool {
+    list.split_whitespace().any(|word| text.starts_with(word))
+}
+
 /// `raw` as a terminal would show it: without escape sequences and control characters except newline and tab,
 /// and with only the final text of a line that carriage returns overwrote.
 ///

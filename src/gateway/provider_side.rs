@@ -1,7 +1,7 @@
 //! The provider of a model as a way around the network limit: it can fetch addresses and run tools for an agent.
 
 use super::allow::AllowList;
-use crate::domain::text::has_word;
+use crate::domain::text::{begins_with_word, has_word};
 use hyper::Uri;
 use hyper::body::Bytes;
 use serde_json::Value;
@@ -47,9 +47,7 @@ fn keep_run_by_agent(tool: &mut Value) -> bool {
         return false;
     };
     match fields.get("type").and_then(Value::as_str) {
-        Some(kind) => RUN_BY_AGENTS
-            .split(' ')
-            .any(|known| kind.starts_with(known)),
+        Some(kind) => begins_with_word(RUN_BY_AGENTS, kind),
         None if fields.contains_key("name") => true,
         None => {
             fields.retain(|key, _| FUNCTIONS.contains(&key.as_str()));

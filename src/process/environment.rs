@@ -4,7 +4,7 @@
 //! need to find other programs, the user's language, the network and their toolchains. Secrets and the
 //! runner's own variables are not on it.
 
-use crate::domain::text::has_word;
+use crate::domain::text::{begins_with_word, has_word};
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 
@@ -86,7 +86,7 @@ fn is_passed_on(name: &OsStr, value: &OsStr, extra: &[String]) -> bool {
     // npm reads its own in lower case.
     let upper = name.to_ascii_uppercase();
     let by_prefix = || {
-        let is_of_prefix = begins_with(&upper, PREFIXES);
+        let is_of_prefix = begins_with_word(PREFIXES, &upper);
         is_of_prefix && !has_password(&upper, value)
     };
     ((has_word(NAMES, name) || by_prefix()) && !is_secret(&upper))
@@ -103,11 +103,6 @@ fn has_password(name: &str, value: &OsStr) -> bool {
         .flatten()
         .is_some_and(|authority| authority.contains('@'));
     is_login || (name.starts_with("BUNDLE_") && name.contains("__"))
-}
-
-fn begins_with(name: &str, prefixes: &str) -> bool {
-    let mut prefixes = prefixes.split_whitespace();
-    prefixes.any(|prefix| name.starts_with(prefix))
 }
 
 fn is_the_runners(name: &str) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
+use crate::domain::text::begins_with_word;
 use crate::git::bytes::{as_path, path_within};
 use crate::git::copy_tree::{copy_tree, metadata, remove, same};
 use crate::git::error::GitError;
@@ -21,7 +22,8 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Refs that a fetch, stash or bisect by the agent may move. The last ones keep jj's commits from being pruned. Every jj command creates some.
+/// Refs that a fetch, stash or bisect by the agent may move. The last ones keep jj's commits from being pruned, and
+/// every jj command creates some.
 const FREE_REFS: &str =
     "refs/remotes/ refs/stash refs/bisect/ refs/rewritten/ refs/prefetch/ refs/jj/";
 /// The file that `git gc` writes into `info` for clients of the dumb HTTP protocol. git itself does not read
@@ -340,7 +342,7 @@ impl Repo {
                 tracked.push((name, from));
                 continue;
             }
-            if FREE_REFS.split(' ').any(|free| name.starts_with(free)) {
+            if begins_with_word(FREE_REFS, name) {
                 if name == "refs/stash" {
                     warnings.push("the agent changed the stash (refs/stash)".to_owned());
                 }
