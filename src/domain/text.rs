@@ -179,6 +179,12 @@ pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// What follows the last dot of the name of the file; empty without a dot.
+pub fn file_ending(path: &str) -> &str {
+    let name = file_name(path);
+    name.rsplit_once('.').map_or("", |(_, ending)| ending)
+}
+
 /// The first names of a list, and the number of the others.
 pub fn some_of<S: AsRef<str>>(names: &[S], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();

@@ -12,7 +12,7 @@ pub use part::{Part, Restored};
 
 use super::tests_changed::is_test;
 use crate::pattern::Pattern;
-use crate::text::file_name;
+use crate::text::{file_ending, file_name, has_word};
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use manifests::{CARGO_TOML, COMPOSER_JSON, DENO_JSON, PACKAGE_JSON, PYPROJECT, SETUP_CFG};
 
@@ -232,10 +232,7 @@ fn is_notice(path: &str) -> bool {
 }
 
 fn has(endings: &str, path: &str) -> bool {
-    let ending = file_name(path)
-        .rsplit_once('.')
-        .map_or("", |(_, ending)| ending);
-    !ending.is_empty() && endings.split_whitespace().any(|known| known == ending)
+    has_word(endings, file_ending(path))
 }
 
 /// An invalid glob matches nothing; the settings refuse it before.

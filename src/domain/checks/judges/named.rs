@@ -5,7 +5,7 @@ use super::words::{Simple, simple_commands};
 use crate::checks::tests_changed::is_test;
 use crate::command_line::is_assignment;
 use crate::pattern::Pattern;
-use crate::text::file_name;
+use crate::text::{file_ending, file_name};
 use globset::Glob;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -335,7 +335,7 @@ impl Walk<'_> {
             .lines()
             .next()
             .is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
-        if is_shell || ["", "sh", "bash", "zsh"].contains(&ending(path)) {
+        if is_shell || ["", "sh", "bash", "zsh"].contains(&file_ending(path)) {
             self.shell(&text, dir, &inner);
             return;
         }
@@ -585,10 +585,4 @@ fn joined(dir: &str, word: &str) -> Option<String> {
 
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-fn ending(path: &str) -> &str {
-    file_name(path)
-        .rsplit_once('.')
-        .map_or("", |(_, ending)| ending)
 }
