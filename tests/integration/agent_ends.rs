@@ -224,32 +224,37 @@ fn the_checks_judge_the_work_of_an_agent_that_always_exits_with_an_error() {
 
 #[test]
 fn a_change_that_ends_in_an_error_of_the_model_is_kept_and_not_committed() {
-    for (words, exit, code, reason) in [
+    let overloaded = "API Error: 529 Overloaded";
+    let no_credit = "Credit balance is too low";
+    for (first, then, exit, code, reason) in [
+        (no_credit, no_credit, 0, 4, "agent_unavailable"),
+        // Sprag waits after the first error, and continues the turn.
+        (overloaded, no_credit, 0, 4, "agent_unavailable"),
+        (overloaded, no_credit, 1, 4, "agent_unavailable"),
         (
-            "API Error: 529 Overloaded, retry-after-ms: 10",
+            "Error: context window exceeded",
+            "Error: context window exceeded",
             0,
-            4,
-            "agent_unavailable",
-        ),
-        ("Credit balance is too low", 0, 4, "agent_unavailable"),
-        (
-            "API Error: 529 Overloaded, retry-after-ms: 10",
             1,
-            4,
-            "agent_unavailable",
+            "agent_crashed",
         ),
-        ("Error: context window exceeded", 0, 1, "agent_crashed"),
     ] {
         let project = project();
         let base = project.head();
-        let agent = format!("date +%N > a.txt; echo 'I began.'; echo '{words}'; exit {exit}");
+        let agent = format!(
+            "date +%N > a.txt; echo 'I began.'
+            if [ $N = 1 ]; then echo '{first}'; else echo '{then}'; fi; exit {exit}"
+        );
         let run = run(
             &project,
             &agent,
             &["--max-retries", "0", "--verify", "true"],
         )
         .expect(code);
-        assert_eq!(run.task(0)["reason"], reason, "{words}");
-        assert_eq!(project.head(), base, "{words}");
+        assert_eq!(run.task(0)["reason"], reason, "{first}, {then}");
+        if first == overloaded {
+            assert_eq!(assessments(&run)[0], "agent_transient");
+        }
+        assert_eq!(project.head(), base, "{first}, {then}");
     }
 }

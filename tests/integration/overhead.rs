@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// Git processes of a run of one task with a check, which also runs before it, and a commit.
-const ONE_TASK: usize = 42;
+const ONE_TASK: usize = 37;
 
 /// Git processes of each further task, from its turn to the next one's.
 const FURTHER_TASK: usize = 16;
@@ -126,10 +126,10 @@ fn looks(calls: &[String]) -> usize {
 }
 
 /// Also where the level of the sandbox is found out by starting children first. A run of the checks before the turn costs
-/// five looks.
+/// three looks.
 #[test]
 fn the_tree_is_looked_at_once_before_the_first_turn_and_three_times_after_it() {
-    for (sandbox, baseline, before) in [("off", "off", 1), ("auto", "off", 1), ("off", "first", 6)]
+    for (sandbox, baseline, before) in [("off", "off", 1), ("auto", "off", 1), ("off", "first", 4)]
     {
         let mut project = Project::new(&[("plan.yaml", &plan(1)), ("a.txt", "0\n")]);
         watch_git(&mut project, "");

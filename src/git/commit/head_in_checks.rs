@@ -53,7 +53,8 @@ impl Repo {
         Ok(before)
     }
 
-    /// Puts HEAD back to where it was before checks ran, whatever they did to it. Returns that, for warnings.
+    /// Puts HEAD back to where it was before checks ran, whatever they did to it, and the configuration that git
+    /// reads on the way. Returns that, for warnings.
     ///
     /// # Errors
     /// When HEAD cannot be moved.
@@ -63,7 +64,7 @@ impl Repo {
     ) -> Result<Vec<String>, GitError> {
         let _open = self.unseal_to_read()?;
         // If the repository cannot be read, the next snapshot tells why.
-        let Ok(mut warnings) = self.clear_required_files() else {
+        let Ok(mut warnings) = self.make_readable() else {
             return Ok(Vec::new());
         };
         let Ok(mut found) = self.head_state() else {

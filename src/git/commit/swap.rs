@@ -74,6 +74,18 @@ struct Record {
     hidden: BTreeSet<Vec<u8>>,
 }
 
+impl Record {
+    /// Whether a state is the one to restore, also in files that do not count.
+    fn is_restored(&self, found: &RawSnapshot) -> bool {
+        let saved: BTreeSet<&Vec<u8>> = self.files.saved.iter().map(|(path, _)| path).collect();
+        found.fingerprint().0 == self.fingerprint
+            && found
+                .uncounted
+                .iter()
+                .all(|change| self.listed.contains(&change.path) || saved.contains(&change.path))
+    }
+}
+
 impl Repo {
     /// The tree of the base: the task's start.
     pub fn base_tree(&self) -> TreeId {
@@ -134,6 +146,9 @@ impl Repo {
             durable: true,
         };
         let changes: Vec<&Change> = committed(snapshot).collect();
+        if changes.is_empty() {
+            return Ok(self.base_tree());
+        }
         refuse_unreadable(&changes)?;
         let left_out = self.stage_changes(&target, &changes)?;
         if !left_out.is_empty() {
@@ -229,7 +244,6 @@ impl Repo {
         let now = self.write_tree_of(snapshot, &kept)?;
         let diffs = self.swappable(&now.0, &tree.0, |_| true)?;
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
-        let index = self.index_with(&tree.0, &kept)?;
         let listed = self
             .converted_status(&kept)?
             .listed
@@ -249,25 +263,33 @@ impl Repo {
         };
         write_record(&self.swap_record(), &record)?;
         self.move_away(&record.files)?;
-        self.exchange(&diffs, &index)?;
+        if !diffs.is_empty() {
+            let index = self.index_with(&tree.0, &kept)?;
+            self.exchange(&diffs, &index)?;
+        }
         self.in_place = Some(tree.0.clone());
         Ok(differing)
     }
 
     /// Restores the work tree to the state before [`Repo::swap_to`]: content, kind and permissions of every
     /// file of the snapshot, whatever was changed in the meantime. New files that are not ignored are
-    /// removed. Does nothing if no other tree is in place.
+    /// removed. Returns the state, or `None` if no other tree was in place.
     ///
     /// # Errors
     /// [`SwapError::NotRestored`] names the paths that still differ.
-    pub fn swap_back(&mut self, exempt: &Exempt) -> Result<(), SwapError> {
+    pub fn swap_back(&mut self, exempt: &Exempt) -> Result<Option<RawSnapshot>, SwapError> {
         let _open = self.unseal()?;
         let Some(record) = read_record::<Record>(&self.swap_record())? else {
-            return Ok(());
+            return Ok(None);
         };
         self.in_place = None;
-        self.put_back_files(&record)?;
+        self.put_back_all(&record.files, &self.swap_dir())?;
+        self.remove_made(&record.files);
         let mut found = self.snapshot(exempt)?;
+        if !record.is_restored(&found) {
+            self.put_back_listed(&record)?;
+            found = self.snapshot(exempt)?;
+        }
         // Checks may write rules for what they make, which git then does not list.
         let made: Vec<&Vec<u8>> = hidden(&found)
             .filter(|path| !record.hidden.contains(*path))
@@ -281,13 +303,15 @@ impl Repo {
         if found.fingerprint().0 != record.fingerprint {
             return Err(SwapError::NotRestored(found.dirty_paths()));
         }
-        Ok(self.forget_swap()?)
+        self.forget_swap()?;
+        Ok(Some(found))
     }
 
     /// Undoes the swap of a dead process.
     pub(crate) fn undo_swap(&self) -> Result<(), GitError> {
         if let Some(record) = read_record::<Record>(&self.swap_record())? {
-            self.put_back_files(&record)?;
+            self.put_back_all(&record.files, &self.swap_dir())?;
+            self.put_back_listed(&record)?;
         }
         self.forget_swap()
     }
@@ -306,8 +330,8 @@ impl Repo {
         self.private.root.join("swap.json")
     }
 
-    fn put_back_files(&self, record: &Record) -> Result<(), GitError> {
-        self.put_back_all(&record.files, &self.swap_dir())?;
+    /// Restores the files that were in both trees, and removes new ones.
+    fn put_back_listed(&self, record: &Record) -> Result<(), GitError> {
         let kept = self.swap_dir().join("index");
         let saved = record.files.saved.iter().map(|(path, _)| &path[..]);
         let saved: BTreeSet<&[u8]> = saved.collect();

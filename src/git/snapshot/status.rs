@@ -80,6 +80,9 @@ impl Repo {
 
     /// The differences between two trees or commits.
     pub(crate) fn diff_trees(&self, from: &str, to: &str) -> Result<Vec<RawDiff>, GitError> {
+        if from == to {
+            return Ok(Vec::new());
+        }
         self.objects().diff(Some(from), to, false)
     }
 

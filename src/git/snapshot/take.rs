@@ -36,11 +36,7 @@ impl Repo {
         } else {
             self.unseal_to_look()?
         };
-        self.ensure_in_place()?;
-        let read = "config config.worktree commondir gitdir alternates .git";
-        let is_one = |place: &Path| read.split(' ').any(|name| place.ends_with(name));
-        let mut warnings = self.restore_places(is_one)?;
-        warnings.extend(self.clear_required_files()?);
+        let mut warnings = self.make_readable()?;
         let mut taken = self.try_snapshot(exempt);
         if let Err(GitError::HeldBySpecialFiles { paths, .. }) = &taken {
             warnings.extend(self.clear(paths.iter().cloned())?);
@@ -49,6 +45,17 @@ impl Repo {
         let mut raw = taken?;
         raw.warnings.splice(0..0, warnings);
         Ok(raw)
+    }
+
+    /// Undoes what others did to the files that every git process reads: a git process would block on an included
+    /// pipe. Returns what it did.
+    pub(crate) fn make_readable(&self) -> Result<Vec<String>, GitError> {
+        self.ensure_in_place()?;
+        let read = "config config.worktree commondir gitdir alternates .git";
+        let is_one = |place: &Path| read.split(' ').any(|name| place.ends_with(name));
+        let mut warnings = self.restore_places(is_one)?;
+        warnings.extend(self.clear_required_files()?);
+        Ok(warnings)
     }
 
     /// Takes a snapshot, and removes the lock that git leaves in the private directory if it is ended meanwhile.

@@ -161,7 +161,7 @@ fn what_no_tree_contains_is_moved_away_and_brought_back() {
             g.write("cache.o", "again\n");
         }
         match dies {
-            None => g.repo.swap_back(&Exempt::default()).unwrap(),
+            None => drop(g.repo.swap_back(&Exempt::default()).unwrap()),
             Some(_) => {
                 let real = discover(&g.path("."), &environment(g.root())).unwrap();
                 g.repo = Repo::reopen(real, &g.root().join("run/git")).unwrap();

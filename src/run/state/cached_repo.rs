@@ -6,7 +6,7 @@
 //! Sprag did not start can write at any moment, so staging, saving and removing always use a new
 //! snapshot.
 
-use crate::git::{Exempt, FilterSandbox, GitError, RawSnapshot, Repo};
+use crate::git::{Exempt, FilterSandbox, GitError, RawSnapshot, Repo, SwapError};
 use crate::process::{Quiescence, quiescence};
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -56,17 +56,32 @@ impl CachedRepo {
     /// # Errors
     /// When the repository cannot be read.
     pub fn snapshot(&mut self, exempt: &Exempt) -> Result<Arc<RawSnapshot>, GitError> {
-        self.last = None;
         let before = quiescence();
-        let raw = Arc::new(self.repo.snapshot(exempt)?);
-        self.last = before
-            .filter(|before| quiescence() == Some(*before))
-            .map(|quiescent| Last {
-                raw: Arc::clone(&raw),
-                check_artifacts: exempt.check_artifacts.clone(),
-                quiescent,
-            });
+        let raw = Arc::new(self.change().snapshot(exempt)?);
+        self.keep(Arc::clone(&raw), before, exempt);
         Ok(raw)
+    }
+
+    /// Restores the work tree after [`Repo::swap_to`]. The state that was found then is the last snapshot.
+    ///
+    /// # Errors
+    /// As [`Repo::swap_back`].
+    pub fn swap_back(&mut self, exempt: &Exempt) -> Result<(), SwapError> {
+        let before = quiescence();
+        if let Some(raw) = self.change().swap_back(exempt)? {
+            self.keep(Arc::new(raw), before, exempt);
+        }
+        Ok(())
+    }
+
+    /// Keeps a snapshot, if no process has been able to change the repository since `before` it was taken.
+    fn keep(&mut self, raw: Arc<RawSnapshot>, before: Option<Quiescence>, exempt: &Exempt) {
+        let still = before.filter(|before| quiescence() == Some(*before));
+        self.last = still.map(|quiescent| Last {
+            raw,
+            check_artifacts: exempt.check_artifacts.clone(),
+            quiescent,
+        });
     }
 
     /// The last snapshot if no process started by Sprag can have changed the repository since, else a

@@ -322,7 +322,18 @@ impl WorkTree {
         before: Option<&RawSnapshot>,
         emit: &mut Emitter<'_>,
     ) -> SnapshotPair {
-        let settled = self.take_artifacts(before, emit);
+        let after = self.snapshot(emit);
+        self.collect_artifacts_of(after, before, emit)
+    }
+
+    /// As [`Self::collect_artifacts`], for a state that is known.
+    pub fn collect_artifacts_of(
+        &mut self,
+        after: SnapshotPair,
+        before: Option<&RawSnapshot>,
+        emit: &mut Emitter<'_>,
+    ) -> SnapshotPair {
+        let settled = self.take_artifacts(after, before, emit);
         let artifacts: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
         let contents = self.repo.contents_of(&artifacts);
         self.artifact_contents = self.check_artifacts.iter().cloned().zip(contents).collect();
@@ -333,10 +344,10 @@ impl WorkTree {
 
     fn take_artifacts(
         &mut self,
+        (after, known): SnapshotPair,
         before: Option<&RawSnapshot>,
         emit: &mut Emitter<'_>,
     ) -> SnapshotPair {
-        let (after, known) = self.snapshot(emit);
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
         };

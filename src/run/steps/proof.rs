@@ -536,11 +536,14 @@ async fn on_other_tree(
         _ => Snapshot::Known(Arc::new(raw.known.clone())),
     };
     // The work is restored in every case.
-    let exempt = parts.tree.exempt();
-    let back = parts.tree.repo.change().swap_back(&exempt);
-    back.context("`sprag run --resume` tries again to restore the work")?;
     forget_compiled(&parts.tree, put.iter().flat_map(Contents::keys));
-    parts.tree.collect_artifacts(Some(raw), &mut parts.emit);
+    let exempt = parts.tree.exempt();
+    let back = parts.tree.repo.swap_back(&exempt);
+    back.context("`sprag run --resume` tries again to restore the work")?;
+    let restored = parts.last_snapshot();
+    parts
+        .tree
+        .collect_artifacts_of(restored, Some(raw), &mut parts.emit);
     put?;
     let verification = match ran {
         Some(ran) => ran?,
