@@ -3,9 +3,9 @@
 use crate::text::fenced;
 
 /// A question of the agent, and the answer to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
-    /// The final message that asks.
+    /// The final message that asks; empty if it was not kept.
     pub question: String,
     /// The answer, from somebody who may give the agent tasks.
     pub answer: String,
@@ -14,10 +14,13 @@ pub struct Answered {
 impl Answered {
     /// Both as the end of the task's description.
     pub fn section(&self) -> String {
-        let question = fenced(self.question.trim());
+        let question = match self.question.trim() {
+            "" => "a question, which was not kept.".to_owned(),
+            question => format!("this question:\n\n{}", fenced(question)),
+        };
         let answer = self.answer.trim();
         format!(
-            "## A question that is answered\n\nAn agent that worked on this task ended with this question:\n\n{question}\n\nThe answer is part of the task:\n\n{answer}"
+            "## A question that is answered\n\nAn agent that worked on this task ended with {question}\n\nThe answer is part of the task:\n\n{answer}"
         )
     }
 }

@@ -1,12 +1,12 @@
 //! Decides what a GitHub event asks for: nothing, an answer, a refusal, or a run.
 
+mod again;
 mod answer;
 mod approval;
 mod fetch;
 mod place;
 
 use crate::context::Context;
-use crate::domain::answer::Answered;
 use crate::domain::plan::{Plan, Task, TaskKind, TaskStatus};
 use crate::domain::settings::{Approve, Report, Scope, Settings};
 use crate::domain::trigger::authorise::{Authorised, Declined, Facts, authorise, may_ask};
@@ -118,7 +118,6 @@ pub enum WorkSource {
 pub fn trigger_settings(settings: &Settings, context: &Context) -> TriggerSettings {
     TriggerSettings {
         rules: settings.clone().resolve(context.in_actions()),
-        fix_default_branch: false,
         queue: inputs::queue(context).map(str::to_owned),
         own_login: None,
         own_workflow: context.var("GITHUB_WORKFLOW").map(str::to_owned),
@@ -399,17 +398,21 @@ impl RequestHandling<'_> {
         }
     }
 
-    async fn work(self, authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
+    async fn work(self, mut authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
         if !authorised.candidate.request.is_work() {
             return Ok(EventDecision::Over(self.answer(authorised).await));
         }
-        let asked = &authorised.candidate.request;
-        let request = match (asked, &authorised.state.last_request) {
-            (Request::Retry | Request::Continue | Request::Answer(_), Some(last)) => last.clone(),
-            (Request::Answer(_), None) => Request::Continue,
-            (request, _) => request.clone(),
-        };
-        let request = match request {
+        let asked = authorised.candidate.request.clone();
+        let is_again = asked == Request::Retry || asked.continues();
+        if is_again
+            && purpose != Purpose::Place
+            && let Err(declined) = self.lookup.read_again(&mut authorised, self.triggers).await
+        {
+            let target = self.reply_target(&authorised.candidate, authorised.state);
+            return Ok(EventDecision::Over(target.declined(&declined).await));
+        }
+        let request = match authorised.candidate.request.clone() {
+            Request::Answer(_) => Request::Continue,
             Request::IssuePlan if self.triggers.rules.approve == Approve::Required => {
                 Request::Draft(String::new())
             }
@@ -420,30 +423,25 @@ impl RequestHandling<'_> {
         let mut run = place::request(self.actions, &authorised, self.triggers);
         run.comment.clone_from(&self.comment);
         run.continues = asked.continues();
-        let is_again = matches!(
-            asked,
-            Request::Retry | Request::Continue | Request::Answer(_)
-        );
         run.earlier_check = authorised.state.check_run_id.filter(|_| is_again);
-        if let Request::Answer(answer) = asked {
-            run.answer = Some(Answered {
-                question: authorised.state.question.clone().unwrap_or_default(),
-                answer: answer.clone(),
-            });
+        if let Request::Answer(answer) = &asked {
+            run.answer = Some(answer.clone());
         }
         run.context.merges_base = request == Request::Rebase;
         let source = match (purpose, of_repository(&request)) {
             (Purpose::Event | Purpose::Publish, Some(source)) => source,
-            (Purpose::Event, None) => match self.source(&authorised, &request, &mut run).await {
-                Ok(source) => source,
-                Err(declined) => {
-                    let target = self.reply_target(&authorised.candidate, authorised.state);
-                    return Ok(EventDecision::Over(match declined {
-                        Declined::Nothing { reason } => target.nothing(&reason).await,
-                        refused @ Declined::Refused(_) => target.declined(&refused).await,
-                    }));
+            (Purpose::Event, None) => {
+                match self.source(&authorised, &asked, &request, &mut run).await {
+                    Ok(source) => source,
+                    Err(declined) => {
+                        let target = self.reply_target(&authorised.candidate, authorised.state);
+                        return Ok(EventDecision::Over(match declined {
+                            Declined::Nothing { reason } => target.nothing(&reason).await,
+                            refused @ Declined::Refused(_) => target.declined(&refused).await,
+                        }));
+                    }
                 }
-            },
+            }
             _ => WorkSource::Configured,
         };
         if let (Purpose::Event, Some(subject)) = (purpose, &authorised.candidate.subject) {
@@ -454,10 +452,12 @@ impl RequestHandling<'_> {
         Ok(EventDecision::work(source, run))
     }
 
-    /// The source of the work. The error says why there is nothing to do.
+    /// The source of the work. `asked` is the request as the event has it. The error says why there is nothing to
+    /// do.
     async fn source(
         &self,
         authorised: &Authorised,
+        asked: &Request,
         request: &Request,
         run: &mut RunRequest,
     ) -> std::result::Result<WorkSource, Declined> {
@@ -481,7 +481,7 @@ impl RequestHandling<'_> {
                     .await;
                 resolved.map_err(Declined::Refused)?;
                 let of_run = |task: &Task| is_own(&task.title);
-                match authorised.candidate.request {
+                match asked {
                     Request::Continue | Request::Answer(_) => {
                         read.plan.set_status(TaskStatus::Done, of_run);
                     }
@@ -503,17 +503,15 @@ impl RequestHandling<'_> {
             | Request::FixRun { .. }
             | Request::FixSuite { .. }
             | Request::Review { .. } => {
-                let mut candidate = Candidate {
+                let candidate = Candidate {
                     request: request.clone(),
                     ..authorised.candidate.clone()
                 };
                 let mut context = self.lookup.context(&candidate, run).await;
                 if let Request::Review { review_id } = request {
-                    let is_again = authorised.candidate.request != *request;
-                    if is_again {
-                        self.lookup
-                            .read_review_again(&mut candidate, *review_id, &mut context, run)
-                            .await;
+                    let is_again = asked != request;
+                    if let Some(number) = candidate.number().filter(|_| is_again) {
+                        self.lookup.drop_resolved(number, &mut context, run).await;
                     }
                     let source = self.of_review(*review_id, &candidate, &context, run);
                     let why = if is_again {
@@ -579,8 +577,7 @@ impl RequestHandling<'_> {
     async fn answer(self, authorised: Authorised) -> JobEnd {
         let state = authorised.next_state.clone();
         let target = self.reply_target(&authorised.candidate, state);
-        let phrase = &self.triggers.rules.trigger_phrase;
-        target.answer(&authorised, phrase).await
+        target.answer(&authorised, self.triggers).await
     }
 
     fn reply_target(&self, candidate: &Candidate, state: State) -> answer::ReplyTarget<'_> {

@@ -50,12 +50,12 @@ pub(super) fn write_outputs(
 }
 
 /// How a run ends that cannot start because of such an error.
-pub(super) fn end_of(kind: ErrorKind) -> (RunStatus, Reason) {
+pub fn end_of(kind: ErrorKind) -> (RunStatus, Reason) {
     match kind {
         ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
         ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
         ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
-        ErrorKind::Internal => (RunStatus::Failed, Reason::Internal),
+        ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
     }
 }
 

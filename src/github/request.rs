@@ -1,6 +1,5 @@
 //! The request of a run on GitHub: who asked, where its work goes, and where it is reported.
 
-use crate::domain::answer::Answered;
 use crate::domain::event::PullRequestLine;
 use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{CommitVia, PullRequest, Report, Resolved, ReviewFindings, Settings};
@@ -40,7 +39,7 @@ pub struct RunRequest {
     pub continues: bool,
     /// The answer to the question with which the last run ended. It is kept with the task.
     #[serde(skip)]
-    pub answer: Option<Answered>,
+    pub answer: Option<String>,
     /// The pictures in the text of the issue. They are kept in the run directory.
     #[serde(skip)]
     pub pictures: Vec<Vec<u8>>,

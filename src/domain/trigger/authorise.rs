@@ -95,8 +95,7 @@ pub struct Authorised {
     pub report_only: bool,
     /// The current state, for `retry`, `continue` and `status`.
     pub state: State,
-    /// The state to write while the run is in progress. It lacks the run's id, which [`State::note_run`]
-    /// adds.
+    /// The state to write while the run is in progress.
     pub next_state: State,
 }
 
@@ -249,24 +248,18 @@ fn placed(candidate: &Candidate, facts: &Facts) -> Result<Authorised, Refusal> {
         };
         on_pull(&mut authorised, pull)?;
     } else if let Some(head) = &candidate.head_ref {
-        place_on_branch(&mut authorised, candidate, head);
+        // Failed checks and configured sources are worked on where they are. A queue uses the branch as its base.
+        let is_queue = matches!(
+            candidate.request,
+            Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
+        );
+        if is_queue {
+            authorised.base_ref = Some(head.clone());
+        } else {
+            authorised.branch = Some(head.clone());
+        }
     }
     Ok(authorised)
-}
-
-/// Without a pull request, failed checks and configured sources are worked on where they are. On the default
-/// branch, a failure is instead fixed by a pull request. A queue uses the branch as its base.
-fn place_on_branch(authorised: &mut Authorised, candidate: &Candidate, head: &str) {
-    let is_default = authorised.base_ref.as_deref() == Some(head);
-    let is_queue = matches!(
-        candidate.request,
-        Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
-    );
-    if is_queue {
-        authorised.base_ref = Some(head.to_owned());
-    } else if !(candidate.needs.jobs && is_default) {
-        authorised.branch = Some(head.to_owned());
-    }
 }
 
 fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal> {
@@ -349,18 +342,15 @@ fn within_limits(
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
     // Unfinished work is found by its reference, also if the earlier run left no comment.
     let state = facts.state.as_ref();
-    let asks = state.is_some_and(|state| state.question.is_some());
+    let asks = state.is_some_and(|state| state.asks);
     if matches!(candidate.request, Request::Answer(_)) && !asks {
         return Err(Refusal::NoQuestion);
     }
     let is_kept = candidate.request == Request::Continue && candidate.subject.is_some();
     let again = matches!(candidate.request, Request::Retry | Request::Continue) && !is_kept;
-    let ran = facts
-        .state
-        .as_ref()
-        .is_some_and(|state| !state.run_ids.is_empty() || state.last_request.is_some());
+    let ran = state.is_some_and(|state| state.last_status.is_some() || state.asked.is_some());
     if again && !ran {
-        return Err(Refusal::NoEarlierRun);
+        return Err(Refusal::NoEarlierRun { why: String::new() });
     }
     if candidate.request == Request::Rebase && !candidate.is_pull() {
         return Err(Refusal::NotAPullRequest);

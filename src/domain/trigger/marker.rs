@@ -1,5 +1,6 @@
 //! The state that Sprag keeps in its own comment between runs: one invisible HTML comment in the first line.
-//! Readers must check that the comment is Sprag's own.
+//! Readers must check that the comment is Sprag's own. Even then other workflows of the repository can have written
+//! it, so it holds counts, ids and titles, but no text that an agent gets.
 
 pub use super::run_name::MARKER;
 use super::run_name::RunName;
@@ -17,20 +18,15 @@ const OWN: &str = "<!-- sprag:review ";
 pub const MAX_MARKER_BYTES: usize = 16 * 1024;
 
 const CLOSE: &str = " -->";
-const MAX_RUN_IDS: usize = 20;
 const MAX_ANSWERED: usize = 200;
 const MAX_DAYS: usize = 7;
 const MAX_DONE: usize = 50;
 const MAX_WORD_BYTES: usize = 200;
-const MAX_REQUEST_BYTES: usize = 6 * 1024;
-const MAX_QUESTION_BYTES: usize = 2 * 1024;
 
 /// The state of the runs on one issue or pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// The ids of the runs, newest last.
-    pub run_ids: Vec<String>,
     /// The keys of the requests that were answered, newest last: see
     /// [`super::triage::Candidate::answer_key`].
     pub answered: Vec<String>,
@@ -40,21 +36,14 @@ pub struct State {
     pub runs_by_day: BTreeMap<String, u32>,
     /// The status of the last run; `None` while a run is in progress or before the first.
     pub last_status: Option<RunStatus>,
-    /// The request of the last run, for `retry` and `continue`. Also `None` if it was too long to keep.
-    #[serde(alias = "last_ask")]
-    pub last_request: Option<Request>,
-    /// The question with which the last run ended, for `answer`.
-    pub question: Option<String>,
-    /// The plan file of the last run.
-    pub plan_path: Option<String>,
+    /// The key of the request of the last run, for `retry` and `continue`, which read it again.
+    pub asked: Option<String>,
+    /// Whether the last run ended with a question, for `answer`.
+    pub asks: bool,
     /// The workflow run of the run that is in progress, for `stop`.
     pub workflow_run: Option<u64>,
     /// The check run of the last run.
     pub check_run_id: Option<u64>,
-    /// The number of that check run's annotations that were sent.
-    pub annotation_cursor: u64,
-    /// The number of consecutive failed runs.
-    pub failed_runs: u32,
     /// The titles of the tasks in an issue's plan that are done and pushed, for `continue`.
     pub done: Vec<String>,
 }
@@ -73,7 +62,7 @@ pub struct Begin<'a> {
 }
 
 impl State {
-    /// The state while the run is in progress. `retry` and `continue` keep the last run's request.
+    /// The state while the run is in progress. `retry` and `continue` keep the key of the last run's request.
     #[must_use]
     pub fn begin(mut self, run: &Begin<'_>) -> Self {
         self.depth = if run.by_machine {
@@ -85,18 +74,13 @@ impl State {
         *today = today.saturating_add(1);
         self.note_answered(run.answers);
         if *run.request != Request::Retry && !run.request.continues() {
-            self.last_request = Some(run.request.clone());
-            self.plan_path = match run.request {
-                Request::Plan(path) => Some(path.clone()),
-                _ => None,
-            };
+            self.asked = run.answers.map(str::to_owned);
         }
         if !run.request.continues() {
             self.done.clear();
         }
         self.last_status = None;
         self.check_run_id = None;
-        self.annotation_cursor = 0;
         self.bounded()
     }
 
@@ -125,12 +109,6 @@ impl State {
         }
     }
 
-    /// Records a run's id.
-    pub fn note_run(&mut self, id: &str) {
-        self.run_ids.retain(|known| known != id);
-        self.run_ids.push(id.to_owned());
-    }
-
     /// Records the titles of the plan's completed tasks, which a later `continue` leaves out.
     pub fn note_done<'a>(&mut self, titles: impl IntoIterator<Item = &'a str>) {
         let kept = |title: &str| head(title, MAX_WORD_BYTES).to_owned();
@@ -146,14 +124,8 @@ impl State {
     /// The state after the run ended.
     #[must_use]
     pub fn end(mut self, status: RunStatus) -> Self {
-        self.failed_runs = match status {
-            status if status.is_complete() => 0,
-            RunStatus::Cancelled => self.failed_runs,
-            _ => self.failed_runs.saturating_add(1),
-        };
         // A run that could not work leaves the question of the run before it open.
-        let has_worked = !matches!(status, RunStatus::Environment | RunStatus::Cancelled);
-        self.question = self.question.filter(|_| !has_worked);
+        self.asks &= matches!(status, RunStatus::Environment | RunStatus::Cancelled);
         self.last_status = Some(status);
         self.workflow_run = None;
         self
@@ -173,25 +145,15 @@ impl State {
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let word = |text: &mut String| text.truncate(head(text, MAX_WORD_BYTES).len());
-        keep_newest(&mut self.run_ids, MAX_RUN_IDS);
         keep_newest(&mut self.answered, MAX_ANSWERED);
         self.done.truncate(MAX_DONE);
         self.done.iter_mut().for_each(word);
-        self.run_ids.iter_mut().for_each(word);
         self.answered.iter_mut().for_each(word);
         while self.runs_by_day.len() > MAX_DAYS {
             self.runs_by_day.pop_first();
         }
         self.runs_by_day
             .retain(|day, _| day.len() <= MAX_WORD_BYTES);
-        self.question.iter_mut().for_each(|question| {
-            question.truncate(head(question, MAX_QUESTION_BYTES).len());
-        });
-        let long = |text: &str| text.len() > 1024;
-        self.plan_path = self.plan_path.filter(|path| !long(path));
-        self.last_request = self
-            .last_request
-            .filter(|request| request_bytes(request) <= MAX_REQUEST_BYTES);
         self
     }
 
@@ -212,32 +174,10 @@ impl State {
                 keep_newest(&mut state.answered, half);
             } else if !state.done.is_empty() {
                 state.done.clear();
-            } else if state.last_request.is_some() {
-                state.last_request = None;
             } else {
                 state = Self::default();
             }
         }
-    }
-}
-
-fn request_bytes(request: &Request) -> usize {
-    match request {
-        Request::Instruction(text)
-        | Request::Ask(text)
-        | Request::Draft(text)
-        | Request::Plan(text)
-        | Request::Queue(text) => text.len(),
-        Request::Dispatch {
-            plan,
-            prompt,
-            queue,
-        } => [plan, prompt, queue]
-            .into_iter()
-            .flatten()
-            .map(String::len)
-            .sum(),
-        _ => 0,
     }
 }
 
@@ -311,10 +251,8 @@ mod tests {
         assert_eq!((state.depth, state.runs_on("2026-01-31")), (2, 2));
         assert!(state.has_answered("comment:1") && !state.has_answered("comment:3"));
         let state = begun(state, "comment:1", false).end(RunStatus::Failed);
-        assert_eq!((state.depth, state.failed_runs), (0, 1));
+        assert_eq!(state.depth, 0);
         assert_eq!(state.answered, ["comment:2", "comment:1"]);
-        assert_eq!(state.clone().end(RunStatus::Cancelled).failed_runs, 1);
-        assert_eq!(state.end(RunStatus::Success).failed_runs, 0);
     }
 
     #[test]
@@ -348,7 +286,7 @@ mod tests {
             by_machine: false,
             request: &Request::Retry,
         });
-        assert_eq!(again.last_request, state.last_request);
+        assert_eq!(again.asked.as_deref(), Some("comment:1"));
     }
 
     #[test]
@@ -379,7 +317,6 @@ mod tests {
 
         #[test]
         fn states_come_back(
-            run_ids in prop::collection::vec("[a-z-]{0,20}", 0..30),
             answered in prop::collection::vec(any::<u64>(), 0..300),
             long in "\\PC{0,300}",
             depth: u32,
@@ -388,8 +325,8 @@ mod tests {
             let mut answered: Vec<String> = answered.iter().map(|id| format!("comment:{id}")).collect();
             answered.push(long.clone());
             let state = State {
-                run_ids, answered, depth, runs_by_day: days,
-                last_request: Some(Request::Instruction(long.repeat(20))),
+                answered, depth, runs_by_day: days,
+                asked: Some(long.chars().take(20).collect()),
                 last_status: Some(RunStatus::Blocked),
                 ..State::default()
             };
@@ -417,10 +354,9 @@ mod tests {
         let answered = (0..200)
             .map(|n| format!("{n}:{}", "x".repeat(190)))
             .collect();
-        let last_request = Some(Request::Instruction("y".repeat(MAX_REQUEST_BYTES)));
         let line = State {
             answered,
-            last_request,
+            done: vec!["y".repeat(190); 50],
             ..State::default()
         }
         .encode(&name());

@@ -23,11 +23,9 @@ pub mod settings;
 pub mod triage;
 
 use super::outcome::{Reason, RunStatus};
-use serde::{Deserialize, Serialize};
 
 /// A request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// The text that a person wrote after the phrase: one task.
     Instruction(String),
@@ -130,9 +128,9 @@ pub enum Refusal {
     /// The daily limit is reached.
     #[error("{runs} runs were started here today, the limit of `max-runs-per-day`")]
     TooManyRunsToday { runs: u32 },
-    /// `retry` or `continue` without an earlier run.
-    #[error("there is no earlier run here to retry or continue")]
-    NoEarlierRun,
+    /// `retry` or `continue` without an earlier run whose request can be read.
+    #[error("there is no earlier run here to retry or continue{why}")]
+    NoEarlierRun { why: String },
     /// `rebase` on an issue.
     #[error("`rebase` is for a pull request, and this is an issue")]
     NotAPullRequest,
@@ -221,8 +219,8 @@ impl Refusal {
             Self::ForkIsGone => (Blocked, Comment, "Push the branch to this repository and open a pull request from there."),
             Self::Closed { .. } => (Blocked, Comment, "Reopen it and ask again."),
             Self::TooManyMachineRuns { .. } => (Blocked, Comment, "Find out why it keeps failing; a comment by a person starts the next run."),
-            Self::TooManyRunsToday { .. } => (Blocked, Comment, "Ask again tomorrow (UTC), or raise the limit."),
-            Self::NoEarlierRun => (Invalid, Comment, "Describe the work to do."),
+            Self::TooManyRunsToday { .. } => (Blocked, Comment, "Ask again tomorrow (UTC), or raise the limit. Sprag's comment here holds the count: if Sprag has not written it, delete it."),
+            Self::NoEarlierRun { .. } => (Invalid, Comment, "Describe the work to do."),
             Self::NotAPullRequest => (Invalid, Comment, "Ask for it on the pull request."),
             Self::NoPlan => (Invalid, Comment, "Have one drafted with `plan` first."),
             Self::NoQuestion => (Invalid, Comment, "Ask with `ask`, or describe the work to do."),

@@ -99,8 +99,6 @@ pub struct PullRefs {
     pub head_repository: Option<String>,
     /// The base branch.
     pub base_ref: String,
-    /// The base branch's commit.
-    pub base_sha: String,
     /// `owner/name` of the base repository.
     pub base_repository: Option<String>,
 }
@@ -200,8 +198,6 @@ pub struct CheckedEvent {
     pub head_repository: Option<String>,
     /// The numbers of the pull requests from that branch.
     pub pulls: Vec<u64>,
-    /// The account that caused it.
-    pub actor: Option<Actor>,
     /// When it ended, in GitHub's format.
     pub updated_at: Option<String>,
 }
@@ -310,13 +306,12 @@ fn pull_refs(pull: &Fields<'_>) -> Result<PullRefs, String> {
         Ok((reference, end.commit("sha")?, repository))
     };
     let (head_ref, head_sha, head_repository) = end("head")?;
-    let (base_ref, base_sha, base_repository) = end("base")?;
+    let (base_ref, _, base_repository) = end("base")?;
     Ok(PullRefs {
         head_ref,
         head_sha,
         head_repository,
         base_ref,
-        base_sha,
         base_repository,
     })
 }
@@ -397,7 +392,6 @@ fn checked(
         head_branch: item.name("head_branch")?,
         head_repository,
         pulls: pulls?.into_iter().flatten().collect(),
-        actor: actor(item, "actor")?,
         updated_at: item.name("updated_at")?,
     })
 }

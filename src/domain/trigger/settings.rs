@@ -7,8 +7,6 @@ use crate::settings::Resolved;
 pub struct TriggerSettings {
     /// The resolved settings.
     pub rules: Resolved,
-    /// Whether to work on a failed workflow on the default branch.
-    pub fix_default_branch: bool,
     /// A directory of plans for `schedule`, `push` and dispatch events.
     pub queue: Option<String>,
     /// The login of Sprag's token, if known.

@@ -189,7 +189,6 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
 /// Parses, triages and authorises any payload.
 fn go_through(name: &str, payload: &Value) {
     let settings = TriggerSettings {
-        fix_default_branch: true,
         rules: crate::settings::Resolved {
             allow_pull_request_target: true,
             ..Default::default()

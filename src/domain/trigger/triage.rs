@@ -116,8 +116,6 @@ pub struct Needs {
     pub pull_request: bool,
     /// The comments of the issue or pull request, one of which contains Sprag's own state.
     pub comments: bool,
-    /// The review's comments.
-    pub review: bool,
     /// The failed jobs and their logs.
     pub jobs: bool,
 }
@@ -346,7 +344,6 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
     };
     let asker = asker(&event.author, Some(&event.association), settings)?;
     let mut candidate = on_subject(candidate(&event.common, request), subject, asker);
-    candidate.needs.review = true;
     candidate.review_body = Some(event.body.clone());
     candidate.answer_key = Some(format!("review:{}", event.id));
     candidate.asked_at.clone_from(&event.submitted_at);
@@ -394,7 +391,7 @@ fn branch_to_fix<'e>(
         return Err("the workflow run is of a repository that is gone".to_owned());
     }
     let is_default = event.common.default_branch.as_deref() == Some(branch);
-    if is_default && !settings.fix_default_branch {
+    if is_default {
         return Err(format!("the {what} is of the default branch"));
     }
     Ok(branch)

@@ -310,12 +310,18 @@ impl Client {
 
 impl Repo {
     /// Reads a resource of the repository.
-    pub(super) async fn get<T: DeserializeOwned>(&self, rest: &str) -> Result<T, Error> {
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn get<T: DeserializeOwned>(&self, rest: &str) -> Result<T, Error> {
         self.client.call(&Call::get(self.path(rest))).await
     }
 
     /// Reads all entries of a list of the repository.
-    pub(super) async fn list<T: DeserializeOwned>(&self, rest: &str) -> Result<Vec<T>, Error> {
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn list<T: DeserializeOwned>(&self, rest: &str) -> Result<Vec<T>, Error> {
         let path = self.path(rest);
         let all = |page: Vec<T>| page;
         self.client.pages(&path, all, |_| false).await

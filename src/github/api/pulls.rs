@@ -260,14 +260,6 @@ impl Repo {
         self.list(&format!("/pulls/{number}/reviews")).await
     }
 
-    /// A review by its id.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn review(&self, number: u64, id: u64) -> Result<Review, Error> {
-        self.get(&format!("/pulls/{number}/reviews/{id}")).await
-    }
-
     /// Posts a review. Its text starts with `marker`, by which it is found if the response is lost.
     ///
     /// # Errors

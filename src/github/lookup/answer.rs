@@ -5,6 +5,7 @@ use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::trigger::authorise::{Authorised, Declined};
 use crate::domain::trigger::marker::{MARKER, State};
 use crate::domain::trigger::place::Place;
+use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::{Refusal, RefusalReply, Request};
 use crate::error;
 use crate::github::actions_environment::ActionsEnvironment;
@@ -17,6 +18,7 @@ use crate::report::markdown::{self, ReportContext};
 use crate::report::outputs::ReportStatus;
 use crate::report::text;
 use crate::report::workflow_command::annotation_commands;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::Duration;
@@ -210,13 +212,13 @@ impl ReplyTarget<'_> {
     }
 
     /// Answers a request that needs no agent.
-    pub async fn answer(&self, authorised: &Authorised, phrase: &str) -> JobEnd {
+    pub async fn answer(&self, authorised: &Authorised, triggers: &TriggerSettings) -> JobEnd {
         let context = ReportContext {
-            trigger_phrase: Some(phrase.to_owned()),
+            trigger_phrase: Some(triggers.rules.trigger_phrase.clone()),
             ..self.context()
         };
         let mut ended = match authorised.candidate.request {
-            Request::Stop => self.stop(authorised).await,
+            Request::Stop => self.stop(authorised, triggers).await,
             Request::Status => JobEnd::nothing(match &authorised.state {
                 State {
                     workflow_run: Some(id),
@@ -260,10 +262,18 @@ impl ReplyTarget<'_> {
         ended
     }
 
-    /// Cancels the workflow run that the comment names, and those that have an open check run on the pull
-    /// request's head.
-    async fn stop(&self, authorised: &Authorised) -> JobEnd {
-        let mut open: BTreeSet<u64> = self.state.workflow_run.into_iter().collect();
+    /// Cancels the workflow run that the comment names, if it is one of this workflow, and those that have an open
+    /// check run on the pull request's head.
+    async fn stop(&self, authorised: &Authorised, triggers: &TriggerSettings) -> JobEnd {
+        let mut open = BTreeSet::new();
+        if let Some(id) = self.state.workflow_run {
+            // Other workflows can have written the comment that names the run.
+            let told = self.repo.get(&format!("/actions/runs/{id}")).await;
+            let told: Value = told.unwrap_or_default();
+            let is_own = |field: &str| told[field].as_str() == triggers.own_workflow.as_deref();
+            let is_unnamed = told["name"].as_str().is_none_or(str::is_empty);
+            open.extend((is_unnamed || is_own("name") || is_own("path")).then_some(id));
+        }
         if let Some(head) = &authorised.candidate.head_sha {
             match self.repo.check_runs(head, self.place.name.as_str()).await {
                 Ok(there) => {

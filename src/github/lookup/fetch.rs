@@ -96,12 +96,7 @@ impl EventLookup<'_> {
         let mut found = Found::default();
         found.facts.now_day = now_day;
         found.facts.run_attempt = attempt.and_then(|n| n.parse().ok()).unwrap_or(1);
-        if let Some(asker) = candidate.asker.as_ref().filter(|_| needs.permission) {
-            match self.repo.access_of(&asker.login).await {
-                Ok(access) => found.facts.access = Some(access),
-                Err(error) => found.facts.access_error = error.to_string(),
-            }
-        }
+        self.permission(candidate, &mut found.facts).await;
         if let Some(number) = number.filter(|_| needs.pull_request) {
             found.facts.pull = self.repo.pull(number).await.ok().map(pull_facts);
         }
@@ -125,6 +120,17 @@ impl EventLookup<'_> {
             found.facts.head_is_own = commit.is_ok_and(|commit| is_own(&commit.message));
         }
         found
+    }
+
+    /// Fetches the permission of whoever asked.
+    pub(super) async fn permission(&self, candidate: &Candidate, facts: &mut Facts) {
+        let asker = candidate.asker.as_ref();
+        if let Some(asker) = asker.filter(|_| candidate.needs.permission) {
+            match self.repo.access_of(&asker.login).await {
+                Ok(access) => facts.access = Some(access),
+                Err(error) => facts.access_error = error.to_string(),
+            }
+        }
     }
 
     /// Sprag's own comment on an issue or pull request, and the state that it keeps.
@@ -234,32 +240,9 @@ impl EventLookup<'_> {
         }
     }
 
-    /// Completes a review that an earlier event contained: its text, without the threads that are resolved by
-    /// now.
-    pub async fn read_review_again(
-        &self,
-        candidate: &mut Candidate,
-        review: u64,
-        context: &mut words::Context,
-        request: &mut RunRequest,
-    ) {
-        let Some(number) = candidate.number() else {
-            return;
-        };
-        match self.repo.review(number, review).await {
-            Ok(review) => candidate.review_body = review.body,
-            Err(error) => {
-                context.review_unread = true;
-                let note = format!("The text of the review could not be read: {error}");
-                request.context.notes.push(note);
-            }
-        }
-        self.drop_resolved(number, context, request).await;
-    }
-
     /// Leaves out the comments of threads that are resolved by now. If that cannot be determined, nothing is
     /// left out.
-    async fn drop_resolved(
+    pub async fn drop_resolved(
         &self,
         number: u64,
         context: &mut words::Context,

@@ -80,14 +80,12 @@ pub async fn work_branch(
     }
     let candidate = &authorised.candidate;
     let new = |slug: &str| format!("{}{slug}", prefix_of(lookup.branch));
-    let name = match (&authorised.branch, candidate.number(), request) {
+    let name = match (&authorised.branch, candidate.number()) {
         // A fork's branch may have the same name as one of this repository.
-        (Some(_), Some(number), _) if authorised.report_only => format!("sprag/pull-{number}"),
+        (Some(_), Some(number)) if authorised.report_only => format!("sprag/pull-{number}"),
         (Some(name), ..) => name.clone(),
-        (None, Some(number), _) => new(&format!("issue-{number}")),
-        (None, None, Request::FixRun { run_id }) => new(&format!("fix-{run_id}")),
-        (None, None, Request::FixSuite { suite_id }) => new(&format!("fix-{suite_id}")),
-        (None, None, _) => return Ok(None),
+        (None, Some(number)) => new(&format!("issue-{number}")),
+        (None, None) => return Ok(None),
     };
     let at = match (&authorised.branch, &candidate.head_sha) {
         (Some(_), Some(head)) if candidate.is_pull() => Some(head.clone()),

@@ -151,11 +151,7 @@ impl CheckAndComment {
         self.end_checks(&repo, summary, end).await;
         let status = summary.status.unwrap_or(RunStatus::Environment);
         let mut state = self.request.state.clone().end(status);
-        state.note_run(&summary.run_id);
-        if summary.reason == Some(Reason::NeedsAnswer) {
-            let mut questions = summary.tasks.iter().filter_map(TaskSummary::question);
-            state.question = questions.next_back().map(str::to_owned);
-        }
+        state.asks |= summary.reason == Some(Reason::NeedsAnswer);
         if end.pushed.is_some() {
             let tasks = summary.tasks.iter();
             // Tasks that somebody else had done before do not count as Sprag's.

@@ -16,11 +16,10 @@ use crate::run::state::layout::RunFile;
 pub(crate) fn give_answer(args: &RunArgs, ready: &mut Ready) -> Result<()> {
     let request = ready.request.as_mut();
     let of_comment = request.and_then(|request| request.answer.take());
-    let of_line = args.answer.as_ref().map(|answer| Answered {
-        answer: answer.clone(),
-        ..Answered::default()
+    let new = args.answer.clone().or(of_comment).map(|answer| Answered {
+        question: String::new(),
+        answer,
     });
-    let new = of_line.or(of_comment);
     let place = ready.beginning.place();
     let before = place.and_then(|place| place.run_dir.read_json::<TaskAnswer>(RunFile::Answer));
     let summary = ready.beginning.earlier().map(|earlier| &earlier.summary);

@@ -29,7 +29,7 @@ fn must_exist(context: &Context, args: &RunArgs, request: &RunRequest) -> Option
         // A dry run changes nothing, and an integration can read its shards again.
         _ if args.dry_run || !args.shards.is_empty() => None,
         (true, _) => Some(true),
-        _ if request.continues && request.state.last_request.is_none() => Some(true),
+        _ if request.continues && request.state.asked.is_none() => Some(true),
         (false, true) if may_push => Some(false),
         _ => None,
     }
@@ -122,10 +122,10 @@ fn files_for(
         let bytes = bytes.as_ref().filter(|_| *it == RunFile::Request)?;
         serde_json::from_slice::<RunRequest>(bytes).ok()
     });
-    match earlier.map(|earlier| earlier.state.last_request) {
+    match earlier.map(|earlier| earlier.state.asked) {
         Some(asked)
-            if request.continues && request.state.last_request.is_none()
-                || asked == request.state.last_request =>
+            if request.continues && request.state.asked.is_none()
+                || asked == request.state.asked =>
         {
             Ok((meta, kept.into()))
         }

@@ -561,7 +561,7 @@ pub(crate) async fn of_issue(
     let day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     request.state = request.state.begin(&Begin {
         day: &day,
-        answers: None,
+        answers: Some(&format!("label:{number}:")),
         by_machine: false,
         request: &Request::IssuePlan,
     });

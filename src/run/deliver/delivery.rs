@@ -2,7 +2,7 @@
 
 use crate::context::Context;
 use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
-use crate::domain::outcome::{Outcome, RunStatus, TaskEnd, run_end};
+use crate::domain::outcome::{Outcome, Reason, RunStatus, TaskEnd, run_end};
 use crate::domain::settings::Report;
 use crate::domain::snapshot::RevId;
 use crate::error::Result;
@@ -53,14 +53,15 @@ pub(crate) async fn deliver(
     }
     report_review(context, parts, request).await?;
     let in_order = in_plan_order(&parts.tree.plan.plan, outcomes);
-    let (status, _) = run_end(&in_order, plan.rules.no_changes);
+    let (status, reason) = run_end(&in_order, plan.rules.no_changes);
     let closed = match delivered {
         Delivered::Not => warn_of_closed_pull(context, parts, request, status).await,
         _ => None,
     };
     let kept = closed.map_or(delivered, Delivered::Closed);
     let trigger = request.context.trigger_phrase.as_deref();
-    unfinished_work::save_or_remove(context, parts, status, kept, trigger).await;
+    let asks = reason == Reason::NeedsAnswer;
+    unfinished_work::save_or_remove(context, parts, status, asks, kept, trigger).await;
     cost_limits::count(context, parts, request).await;
     // If this job may not write to GitHub, the job that publishes the run counts it.
     if request.queued.is_some() && (request.delivery.push || request.delivery.report) {

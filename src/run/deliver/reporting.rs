@@ -5,12 +5,13 @@ use crate::context::Context;
 use crate::domain::agent::AgentEvent;
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{Event, EventKind, WarningTopic};
-use crate::domain::outcome::{Reason, RunStatus};
+use crate::domain::outcome::RunStatus;
 use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
+use crate::github::refusal::end_of;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
 use crate::report::actions_log::{ActionsLog, Token, print_warning};
@@ -264,12 +265,7 @@ impl Reporting {
 
     /// Reports that an error ended the run, instead of a decision.
     pub fn record_error(&mut self, error: &Error) {
-        let (status, reason) = match error.kind {
-            ErrorKind::Usage | ErrorKind::Config => (RunStatus::Invalid, Reason::Invalid),
-            ErrorKind::Environment => (RunStatus::Environment, Reason::Environment),
-            ErrorKind::AgentUnavailable => (RunStatus::Environment, Reason::AgentUnavailable),
-            ErrorKind::Internal => (RunStatus::Environment, Reason::Internal),
-        };
+        let (status, reason) = end_of(error.kind);
         let ended = EventKind::RunEnded {
             status,
             reason,
@@ -430,7 +426,6 @@ fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> Ch
         known.comment.clone_from(&request.comment);
     }
     let mut request = request.clone();
-    request.state.note_run(run_id);
     let run = request.context.place.run.as_ref();
     request.state.workflow_run = run.and_then(|run| run.id.parse().ok());
     let place = run_dir.clone();

@@ -28,6 +28,7 @@ pub(crate) async fn save_or_remove(
     context: &Context,
     parts: &mut Parts<'_>,
     status: RunStatus,
+    asks: bool,
     delivered: Delivered,
     trigger: Option<&str>,
 ) {
@@ -44,15 +45,16 @@ pub(crate) async fn save_or_remove(
         Some(_) => ends_after(context.after_signal(CANCELLED_SAVE_TIMEOUT)),
         None => stopped.clone(),
     };
-    let has_notes = parts.notes.has_own();
-    if has_landed || (dirty.is_none() && !has_commits && !has_notes) {
+    // An answer needs the question, which a comment cannot keep: other workflows write with the same account.
+    let has_words = parts.notes.has_own() || asks;
+    if has_landed || (dirty.is_none() && !has_commits && !has_words) {
         if stopped.reason().is_none() {
             remove_outdated(context, &mut keeper, parts, &cancel).await;
         }
         return;
     }
     let clean = dirty.filter(|raw| may_be_saved(parts, raw));
-    if clean.is_none() && !has_commits && !has_notes {
+    if clean.is_none() && !has_commits && !has_words {
         return;
     }
     let ended = parts.emit.last();

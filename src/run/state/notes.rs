@@ -3,6 +3,7 @@
 
 use crate::context::Context;
 use crate::domain::notes::{Note, Notebook, notes_of};
+use crate::github::request::RunRequest;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::past_runs::past_runs;
@@ -21,7 +22,12 @@ pub struct Notes {
 impl Notes {
     /// Loads the notes of the run directory.
     pub fn of(run_dir: &RunDir, run_id: &str, plan: &PlanState) -> Self {
-        let key = plan_key(plan);
+        let mut key = plan_key(plan);
+        // The author of a fork's pull request has a say in its notes, so they stay with it.
+        let request = run_dir.read_json::<RunRequest>(RunFile::Request);
+        if let Some(request) = request.filter(|request| request.context.report_only) {
+            key = format!("pull request {:?} of a fork: {key}", request.number);
+        }
         let kept = run_dir.read(RunFile::Notes);
         let book = kept.and_then(|bytes| Notebook::read(&bytes, &key));
         Self {

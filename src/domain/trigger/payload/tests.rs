@@ -1,4 +1,4 @@
-use super::super::tests::{BASE, SHA, but, comment, labelled_pull, samples, workflow_run};
+use super::super::tests::{SHA, but, comment, labelled_pull, samples, workflow_run};
 use super::*;
 use serde_json::json;
 
@@ -16,10 +16,7 @@ fn a_pull_request_is_read() {
         (refs.head_ref.as_str(), refs.head_sha.as_str()),
         ("topic", SHA)
     );
-    assert_eq!(
-        (refs.base_ref.as_str(), refs.base_sha.as_str()),
-        ("main", BASE)
-    );
+    assert_eq!(refs.base_ref, "main");
     assert_eq!(event.label.as_deref(), Some("x"));
     assert_eq!(event.common.default_branch.as_deref(), Some("main"));
 }

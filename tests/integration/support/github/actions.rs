@@ -114,6 +114,7 @@ fn shown(call: &Call<'_>, id: u64, run: &WorkflowRun) -> Value {
         "event": run.event,
         "head_branch": run.head_branch,
         "head_sha": run.head_sha,
+        "head_repository": { "full_name": call.state.repository.full_name },
         "status": run.status,
         "conclusion": run.conclusion,
         "run_attempt": run.attempt,
