@@ -44,7 +44,7 @@ fn read_by_the_program() -> Vec<String> {
 fn step_of<'a>(action: &'a Value, id: &str) -> &'a Value {
     let steps = action["runs"]["steps"].as_array().unwrap();
     let ids: Vec<_> = steps.iter().map(|step| &step["id"]).collect();
-    assert_eq!(ids, ["install", "sprag"]);
+    assert_eq!(ids, ["install", "before", "sprag", "after"]);
     steps.iter().find(|step| step["id"] == id).unwrap()
 }
 
@@ -571,5 +571,128 @@ fn the_build_of_the_image_is_given_every_target_of_the_package() {
             .unwrap();
         let is_given = given.iter().any(|line| path.starts_with(line));
         assert!(is_given, ".dockerignore leaves {} out", path.display());
+    }
+}
+
+/// What a step of the action writes to the files of the runner, in a job with this environment.
+fn around(id: &str, job: &[(&str, &str)], of_step: &[(&str, &str)]) -> (i32, String, [String; 3]) {
+    let dir = tempfile::tempdir().unwrap();
+    let action = yaml("action.yml");
+    let step = step_of(&action, id);
+    let files =
+        ["GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH"].map(|name| (name, dir.path().join(name)));
+    let mut command = match of_step.iter().find(|(name, _)| *name == "shell") {
+        None => Command::new("bash"),
+        Some((_, bash)) => {
+            let mut command = Command::new(bash);
+            command.arg("-p");
+            command
+        }
+    };
+    let script = dir.path().join("step.sh");
+    fs::write(&script, step["run"].as_str().unwrap()).unwrap();
+    command.args(["-e", script.to_str().unwrap()]);
+    command.env_clear().envs(job.iter().copied());
+    let value = |name: &str| {
+        job.iter()
+            .find(|(known, _)| *known == name)
+            .map_or("", |(_, value)| *value)
+    };
+    for (name, expression) in step["env"].as_object().unwrap() {
+        let expression = expression
+            .as_str()
+            .unwrap()
+            .trim_start_matches("${{ ")
+            .trim_end_matches(" }}");
+        let value = match expression.split_once("env.") {
+            Some((_, of_job)) => value(of_job),
+            None => of_step
+                .iter()
+                .find(|(known, _)| *known == expression)
+                .map_or("", |(_, value)| *value),
+        };
+        command.env(name, value);
+    }
+    for (name, path) in &files {
+        fs::write(path, "").unwrap();
+        command.env(name, path);
+    }
+    command.env("GITHUB_ACTION_PATH", ROOT);
+    let output = command.output().unwrap();
+    let log = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let left = files.map(|(_, path)| fs::read_to_string(path).unwrap());
+    (output.status.code().unwrap(), log, left)
+}
+
+#[test]
+fn what_changed_in_the_environment_of_a_job_whose_sprag_was_killed_is_undone_and_fails_the_job() {
+    let path = "/usr/local/bin:/usr/bin:/bin";
+    let job = [
+        ("PATH", path),
+        ("HOME", "/home/me"),
+        ("TOKEN", "two\nlines"),
+        ("LD_PRELOAD", ""),
+    ];
+    let (code, log, [noted, ..]) = around("before", &job, &[]);
+    assert_eq!(code, 0, "{log}");
+    assert!(
+        !noted.contains("/home/me") && !noted.contains("lines"),
+        "values stay where they are: {noted}"
+    );
+    let output = |name: &str| {
+        let (_, rest) = noted.split_once(&format!("{name}=")).unwrap();
+        rest.lines().next().unwrap().to_owned()
+    };
+    let (_, state) = noted.split_once("state<<sprag_end_of_state\n").unwrap();
+    let state = state.strip_suffix("\nsprag_end_of_state\n").unwrap();
+    let (bash, known) = (output("bash"), output("path"));
+    let of_step = [
+        ("shell", bash.as_str()),
+        ("steps.before.outputs.path", &known),
+        ("steps.before.outputs.state", state),
+    ];
+    let (code, log, left) = around("after", &job, &of_step);
+    assert_eq!((code, left), (0, Default::default()), "{log}");
+
+    let mark = tempfile::tempdir().unwrap();
+    let runs = format!("touch {}/ran", mark.path().display());
+    let evil = mark.path().join("evil.sh");
+    fs::write(&evil, &runs).unwrap();
+    let function = format!("() {{ {runs}; }}");
+    for (name, value) in [
+        ("LD_PRELOAD", "/tmp/evil.so"),
+        ("LD_AUDIT", "/tmp/evil.so"),
+        ("BASH_ENV", evil.to_str().unwrap()),
+        ("SHELLOPTS", "xtrace"),
+        ("BASH_FUNC_printf%%", function.as_str()),
+        ("NEW", "1"),
+        ("HOME", "/tmp"),
+        ("PATH", "/tmp/evil:/usr/local/bin:/usr/bin:/bin"),
+    ] {
+        let mut job: Vec<(&str, &str)> = job
+            .iter()
+            .copied()
+            .filter(|(known, _)| *known != name)
+            .collect();
+        job.push((name, value));
+        let (code, log, [_, env, dirs]) = around("after", &job, &of_step);
+        assert_eq!(code, 1, "{name}: {log}");
+        assert!(
+            log.contains("::error ") && log.contains(name),
+            "{name}: {log}"
+        );
+        if name == "PATH" {
+            assert_eq!(
+                (env.as_str(), dirs.as_str()),
+                ("", "/bin\n/usr/bin\n/usr/local/bin\n")
+            );
+        } else {
+            assert_eq!((env, dirs.as_str()), (format!("{name}=\n"), ""));
+        }
+        assert!(!mark.path().join("ran").exists(), "{name} is not obeyed");
     }
 }
