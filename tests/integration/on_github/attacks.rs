@@ -334,6 +334,7 @@ fn a_state_that_another_workflow_has_written_decides_nothing_that_is_repeated() 
             "workflow-run",
             |state| {
                 let run = WorkflowRun {
+                    head_branch: "feature".to_owned(),
                     conclusion: Some("failure".to_owned()),
                     head_sha: "0".repeat(40),
                     ..WorkflowRun::default()
