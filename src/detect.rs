@@ -6,6 +6,7 @@
 //! that never passes is worse than none.
 
 mod command;
+mod jobs;
 mod machine;
 mod matrix;
 mod node;

@@ -1,8 +1,9 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
-use super::command::{Purpose, needs_another_toolchain, purpose, selects_a_part};
+use super::command::{Purpose, needs_another_toolchain, selects_a_part};
+use super::jobs::{OTHER_BUSINESS, has_check, reason_against_job};
 use super::machine::{Version, setup_action};
-use super::matrix::{Row, is_for_another_event, is_other_system, numbers};
+use super::matrix::{Row, is_other_system, numbers};
 use super::python::{VENV, in_venv, of_one_environment};
 use super::script::{
     MAY_FAIL, Piece, from_root, joined, measures, pieces, unknown_variable, uses_variable,
@@ -13,10 +14,6 @@ use crate::domain::command_line::{CommandLine, Simple};
 use crate::domain::text::file_name;
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
-
-/// Words in the names of jobs that do not check a change, or check it on a machine of their own.
-const OTHER_BUSINESS: &str = "bench codeql dependabot deploy docs fuzz label minimal miri msrv nightly pages publish release sanitiz
-    scorecard sprag stale valgrind";
 
 /// Maximum number of checks of one kind.
 const MAX_OF_A_KIND: usize = 3;
@@ -537,46 +534,6 @@ fn place(path: &str, node: &Node) -> String {
     format!("{path}:{}", node.at.line)
 }
 
-/// Why no ordinary runner can do the job, if that is so: it needs a service, a container or its own runner.
-fn special_machine(job: &Node, runner: &str) -> Option<String> {
-    let mut labels = job
-        .get("runs-on")
-        .map(Node::items)
-        .unwrap_or_default()
-        .iter()
-        .filter_map(Node::text);
-    let own_runner = runner == "self-hosted" || labels.any(|label| label == "self-hosted");
-    let container = job.get("container").map(|container| {
-        let image = container.get("image").unwrap_or(container);
-        format!("it runs in the container {}", image.text().unwrap_or(""))
-    });
-    let services = job.get("services").map(Node::entries).unwrap_or_default();
-    let service = services.first();
-    service
-        .map(|service| format!("it needs the service {}", service.key))
-        .or(container)
-        .or(own_runner.then(|| "it needs the project's own runner".to_owned()))
-}
-
-/// Why nothing of a job is proposed, if that is so.
-fn reason_against_job(name: &str, node: &Node, runner: &str) -> Option<String> {
-    let lower = name.to_ascii_lowercase();
-    let business = OTHER_BUSINESS
-        .split_whitespace()
-        .find(|word| lower.contains(word));
-    let condition = node.get("if").and_then(Node::text);
-    let is_for_another = condition.is_some_and(is_for_another_event);
-    let called = node
-        .get("uses")
-        .and_then(Node::text)
-        .filter(|uses| !uses.starts_with("./"));
-    called
-        .map(|uses| format!("it is the workflow {uses} of another repository"))
-        .or(business.map(|word| format!("by its name it is about {word}")))
-        .or_else(|| special_machine(node, runner))
-        .or(is_for_another.then(|| "it does not run for a change before its merge".to_owned()))
-}
-
 const EXPRESSION: &str = "it depends on an expression of the workflow";
 
 /// Why a command of a step is not proposed, if that is so.
@@ -634,12 +591,4 @@ fn variables(node: &Node) -> Vec<(String, String)> {
 fn is_true(node: Option<&Node>) -> bool {
     // An expression there usually spares the experimental rows of a matrix.
     node.and_then(Node::text) == Some("true")
-}
-
-/// Whether a step of the job is a check.
-fn has_check(job: &Node) -> bool {
-    let steps = job.get("steps").map(Node::items).unwrap_or_default();
-    let mut scripts = steps.iter().filter_map(|step| step.get("run")?.text());
-    let is_check = |purpose: Purpose| matches!(purpose, Purpose::Check(_) | Purpose::Containers);
-    job.get("uses").is_some() || scripts.any(|script| purpose(script).is_some_and(is_check))
 }
