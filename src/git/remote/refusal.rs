@@ -75,86 +75,74 @@ use RefusalKind::{
 };
 
 /// Parts of messages in lower case, the more specific ones first: GitHub states its objection before git
-/// reports that a hook declined, and a rejected push ends with a general sentence about its refs anyway.
-const MEANINGS: &[(&str, Meaning)] = &[
-    ("create or update workflow", Kind(Workflows)),
-    ("without `workflow` scope", Kind(Workflows)),
-    ("without `workflows` permission", Kind(Workflows)),
-    ("push protection", Kind(Secret)),
-    ("secret scanning", Kind(Secret)),
-    ("push cannot contain secrets", Kind(Secret)),
-    ("gh001", Kind(LargeFile)),
-    ("gh003", Kind(LargeFile)),
-    ("gh008", Kind(LargeFile)),
-    ("this exceeds github's file size limit", Kind(LargeFile)),
-    ("exceeds maximum allowed size", Kind(LargeFile)),
-    ("gh006", Kind(Protected)),
-    ("gh013", Kind(Protected)),
-    ("repository rule violations", Kind(Protected)),
-    ("protected branch", Kind(Protected)),
-    ("stale info", Moved),
-    ("fetch first", Moved),
-    ("non-fast-forward", Moved),
-    ("remote ref updated since checkout", Moved),
-    ("but expected", Moved),
-    ("reference already exists", Moved),
-    ("cannot lock ref", Kind(Locked)),
-    ("failed to lock", Kind(Locked)),
-    ("failed to update ref", Kind(Locked)),
-    ("pre-receive hook declined", Kind(Hook)),
-    ("hook declined", Kind(Hook)),
-    ("was archived so it is read-only", Kind(Archived)),
-    ("bad credentials", Kind(Credential)),
-    ("authentication failed", Kind(Credential)),
-    ("invalid username or", Kind(Credential)),
-    ("returned error: 401", Kind(Credential)),
-    ("returned error: 403", Kind(Permission)),
-    ("could not read username", Kind(Permission)),
-    ("could not read password", Kind(Permission)),
-    ("permission to", Kind(Permission)),
-    ("permission denied", Kind(Permission)),
-    ("write access to repository not granted", Kind(Permission)),
-    ("resource not accessible", Kind(Permission)),
-    ("access denied", Kind(Permission)),
-    ("returned error: 404", Kind(NotFound)),
-    ("repository not found", Kind(NotFound)),
-    ("does not appear to be a git repository", Kind(NotFound)),
-    ("returned error: 301", Kind(Renamed)),
-    ("returned error: 302", Kind(Renamed)),
-    ("returned error: 307", Kind(Renamed)),
-    ("returned error: 308", Kind(Renamed)),
-    ("unable to update url base from redirection", Kind(Renamed)),
-    ("returned error: 408", Transient),
-    ("returned error: 429", Transient),
-    ("returned error: 5", Transient),
-    ("the remote end hung up", Transient),
-    ("unexpected disconnect", Transient),
-    ("early eof", Transient),
-    ("connection reset", Transient),
-    ("connection refused", Transient),
-    ("connection timed out", Transient),
-    ("operation timed out", Transient),
-    ("operation too slow", Transient),
-    ("timed out", Transient),
-    ("timeout", Transient),
-    ("could not resolve host", Transient),
-    ("couldn't connect to server", Transient),
-    ("failed to connect", Transient),
-    ("empty reply from server", Transient),
-    ("transfer closed with outstanding", Transient),
-    ("was not closed cleanly", Transient),
-    ("internal server error", Transient),
-    ("rpc failed", Transient),
-    ("gnutls recv error", Transient),
-    ("ssl_error_syscall", Transient),
+/// reports that a hook declined, and a rejected push ends with a general sentence about its refs anyway. Those of one
+/// meaning are separated by ` | `.
+const MEANINGS: &[(Meaning, &str)] = &[
+    (
+        Kind(Workflows),
+        "create or update workflow | without `workflow` scope | without `workflows` permission",
+    ),
+    (
+        Kind(Secret),
+        "push protection | secret scanning | push cannot contain secrets",
+    ),
+    (
+        Kind(LargeFile),
+        "gh001 | gh003 | gh008 | this exceeds github's file size limit | exceeds maximum allowed size",
+    ),
+    (
+        Kind(Protected),
+        "gh006 | gh013 | repository rule violations | protected branch",
+    ),
+    (
+        Moved,
+        "stale info | fetch first | non-fast-forward | remote ref updated since checkout | \
+         but expected | reference already exists",
+    ),
+    (
+        Kind(Locked),
+        "cannot lock ref | failed to lock | failed to update ref",
+    ),
+    (Kind(Hook), "pre-receive hook declined | hook declined"),
+    (Kind(Archived), "was archived so it is read-only"),
+    (
+        Kind(Credential),
+        "bad credentials | authentication failed | invalid username or | returned error: 401",
+    ),
+    (
+        Kind(Permission),
+        "returned error: 403 | could not read username | could not read password | permission to | \
+         permission denied | write access to repository not granted | resource not accessible | \
+         access denied",
+    ),
+    (
+        Kind(NotFound),
+        "returned error: 404 | repository not found | does not appear to be a git repository",
+    ),
+    (
+        Kind(Renamed),
+        "returned error: 301 | returned error: 302 | returned error: 307 | returned error: 308 | \
+         unable to update url base from redirection",
+    ),
+    (
+        Transient,
+        "returned error: 408 | returned error: 429 | returned error: 5 | the remote end hung up | \
+         unexpected disconnect | early eof | connection reset | connection refused | \
+         connection timed out | operation timed out | operation too slow | timed out | timeout | \
+         could not resolve host | couldn't connect to server | failed to connect | \
+         empty reply from server | transfer closed with outstanding | was not closed cleanly | \
+         internal server error | rpc failed | gnutls recv error | ssl_error_syscall",
+    ),
 ];
 
 /// Classifies `said`, which is git's error output together with the line about the branch.
 pub fn classify(said: &str) -> ExchangeFailure {
     let lower = said.to_lowercase();
-    let found = MEANINGS.iter().find(|(part, _)| lower.contains(part));
+    let found = MEANINGS
+        .iter()
+        .find(|(_, parts)| parts.split(" | ").any(|part| lower.contains(part)));
     let words = kept(said);
-    match found.map(|(_, meaning)| meaning) {
+    match found.map(|(meaning, _)| meaning) {
         Some(Moved) => ExchangeFailure::Moved,
         Some(Transient) => ExchangeFailure::Transient(words),
         Some(Kind(kind)) => ExchangeFailure::Refused(Refusal { kind: *kind, words }),

@@ -60,19 +60,9 @@ pub(crate) fn end(
 }
 
 /// Directories that tools create. `.gitignore` should list them as a whole.
-const OF_TOOLS: &[&str] = &[
-    ".mypy_cache",
-    ".nyc_output",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".tox",
-    "__pycache__",
-    "build",
-    "coverage",
-    "dist",
-    "node_modules",
-    "target",
-];
+const OF_TOOLS: &str =
+    ".mypy_cache .nyc_output .pytest_cache .ruff_cache .tox __pycache__ build coverage dist
+    node_modules target";
 
 /// Stores the changes of the run's commits for the report, up to the size that the report shows.
 fn keep_commits(parts: &mut Parts<'_>) {
@@ -130,7 +120,10 @@ fn ignored_as(path: &[u8]) -> Vec<u8> {
         end += part.len();
         let name = part.strip_suffix(b"/");
         let is_of_tool = |name: &[u8]| {
-            OF_TOOLS.iter().any(|tool| tool.as_bytes() == name) || name.ends_with(b".egg-info")
+            OF_TOOLS
+                .split_whitespace()
+                .any(|tool| tool.as_bytes() == name)
+                || name.ends_with(b".egg-info")
         };
         if name.is_some_and(is_of_tool) {
             return path[..end].to_vec();

@@ -18,23 +18,13 @@ use tempfile::TempDir;
 const RUNNER_DIRECTORIES: &[&str] = &["_runner_file_commands", "file_commands"];
 
 /// Sockets of programs that start processes on request.
-const SOCKETS: &[&str] = &[
-    "/run/docker.sock",
-    "/run/containerd/containerd.sock",
-    "/run/podman/podman.sock",
-    "/run/buildkit/buildkitd.sock",
-    "/run/crio/crio.sock",
-    "/run/libvirt/libvirt-sock",
-    "/run/snapd.socket",
-    "/var/lib/incus/unix.socket",
-    "/var/lib/lxd/unix.socket",
-    "/var/snap/lxd/common/lxd/unix.socket",
-    "/run/systemd/private",
-    "/run/dbus/system_bus_socket",
-];
+const SOCKETS: &str = "
+    /run/docker.sock /run/containerd/containerd.sock /run/podman/podman.sock /run/buildkit/buildkitd.sock
+    /run/crio/crio.sock /run/libvirt/libvirt-sock /run/snapd.socket /var/lib/incus/unix.socket
+    /var/lib/lxd/unix.socket /var/snap/lxd/common/lxd/unix.socket /run/systemd/private /run/dbus/system_bus_socket";
 
 /// Such sockets in the user's runtime directory.
-const USER_SOCKETS: &[&str] = &[
+const USER_SOCKETS: [&str; 4] = [
     "docker.sock",
     "podman/podman.sock",
     "bus",
@@ -424,7 +414,7 @@ fn of_the_session(scope: &Scope<'_>, runtime: &Path) -> Vec<PathBuf> {
 fn hidden(scope: &Scope<'_>) -> Vec<PathBuf> {
     use rustix::fs::{Access, access};
     let context = scope.context;
-    let mut all: Vec<PathBuf> = SOCKETS.iter().map(PathBuf::from).collect();
+    let mut all: Vec<PathBuf> = SOCKETS.split_whitespace().map(PathBuf::from).collect();
     let runtime = runtime_directory(context);
     all.extend(of_the_session(scope, &runtime));
     all.extend(USER_SOCKETS.iter().map(|name| runtime.join(name)));
