@@ -8,7 +8,7 @@ use crate::domain::settings::{PullRequest, Report, Resolved};
 use crate::domain::trigger::place::Place;
 use crate::github::actions_environment;
 use crate::github::api::{
-    Client, Error, Limits, Permission, PermissionState, RateLimit, Settings, Survey,
+    Area, Client, Error, Limits, PermissionState, RateLimit, Settings, Survey,
 };
 use crate::settings::inputs;
 use secrecy::SecretString;
@@ -29,44 +29,18 @@ const LIMITS: Limits = Limits {
 /// Fewer remaining requests than this may not be enough for a run.
 const FEW_REQUESTS: u64 = 50;
 
-/// An area of a workflow's `permissions`.
-pub(super) struct Area {
-    check: &'static str,
-    name: &'static str,
-    used_for: &'static str,
-    pub(super) read: Permission,
-    pub(super) write: Permission,
-}
-
-impl Area {
-    const fn new(
-        check: &'static str,
-        name: &'static str,
-        used_for: &'static str,
-        read: Permission,
-        write: Permission,
-    ) -> Self {
-        Self {
-            check,
-            name,
-            used_for,
-            read,
-            write,
-        }
-    }
-}
-
-#[rustfmt::skip]
-pub(super) const AREAS: [Area; 5] = {
-    use Permission as P;
-    [
-        Area::new("may-contents", "contents", "push commits", P::ContentsRead, P::ContentsWrite),
-        Area::new("may-issues", "issues", "comment on issues", P::IssuesRead, P::IssuesWrite),
-        Area::new("may-pull-requests", "pull-requests", "open pull requests and comment on them", P::PullRequestsRead, P::PullRequestsWrite),
-        Area::new("may-checks", "checks", "write check runs", P::ChecksRead, P::ChecksWrite),
-        Area::new("may-actions", "actions", "read the logs of failed jobs", P::ActionsRead, P::ActionsWrite),
-    ]
-};
+/// Each area with the name of its check, which ends with that of the area, and with what a run uses it for.
+pub(super) const AREAS: [(Area, &str, &str); 5] = [
+    (Area::Contents, "may-contents", "push commits"),
+    (Area::Issues, "may-issues", "comment on issues"),
+    (
+        Area::PullRequests,
+        "may-pull-requests",
+        "open pull requests and comment on them",
+    ),
+    (Area::Checks, "may-checks", "write check runs"),
+    (Area::Actions, "may-actions", "read the logs of failed jobs"),
+];
 
 /// A kind of token: its prefix, the state of its finding, and its description.
 pub(super) type TokenKind = (&'static str, State, &'static str);
@@ -179,7 +153,9 @@ impl Job<'_> {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings = vec![self.token()];
         findings.extend(self.api());
-        findings.extend(AREAS.iter().map(|area| self.permission(area)));
+        let areas = AREAS.iter();
+        findings
+            .extend(areas.map(|(area, check, used_for)| self.permission(*area, check, used_for)));
         findings
     }
 
@@ -199,10 +175,6 @@ impl Job<'_> {
     /// Whether a run would push: the work of an event is pushed unless `push` says otherwise.
     fn pushes(&self) -> bool {
         self.opens_pull_request() || self.settings.push.unwrap_or(self.asks.is_some())
-    }
-
-    fn dispatches(&self) -> bool {
-        !self.settings.dispatch_workflows.is_empty()
     }
 
     fn token(&self) -> Finding {
@@ -327,27 +299,25 @@ impl Job<'_> {
         Finding::ok(check, format!("{name}, {sight}"))
     }
 
-    fn permission(&self, area: &Area) -> Finding {
-        let Area { check, name, .. } = area;
-        let is_actions = area.write == Permission::ActionsWrite;
-        let used_for = if is_actions && self.dispatches() {
+    fn permission(&self, area: Area, check: &'static str, used_for: &str) -> Finding {
+        let name = check.trim_start_matches("may-");
+        let dispatches = area == Area::Actions && !self.settings.dispatch_workflows.is_empty();
+        let used_for = if dispatches {
             "start other workflows"
         } else {
-            area.used_for
+            used_for
         };
         let Some(Ok(survey)) = &self.survey else {
             return Finding::unknown(check, format!("unknown; needed to {used_for}"));
         };
-        let (word, wanted) = if is_actions && !self.dispatches() {
-            ("read", area.read)
+        let mut areas = survey.areas.iter();
+        let known = areas.find(|known| known.area == area);
+        let (word, known) = if area == Area::Actions && !dispatches {
+            ("read", known.map(|known| known.read))
         } else {
-            ("write", area.write)
+            ("write", known.map(|known| known.write))
         };
-        let known = survey
-            .permissions
-            .iter()
-            .find(|(permission, _)| *permission == wanted);
-        match known.map_or(PermissionState::Unknown, |(_, state)| *state) {
+        match known.unwrap_or(PermissionState::Unknown) {
             PermissionState::Known => {
                 Finding::ok(check, format!("{word} is confirmed: it can {used_for}"))
             }
@@ -358,29 +328,29 @@ impl Job<'_> {
                 ),
             ),
             PermissionState::Refused => Finding::bad(
-                self.must(area.write),
+                self.must(area),
                 check,
                 format!("{word} is refused: it cannot {used_for}"),
-                self.remedy(area, word),
+                self.remedy(area, name, word),
             ),
         }
     }
 
-    /// Whether the configuration of a run requires this permission.
-    fn must(&self, permission: Permission) -> bool {
-        match permission {
-            Permission::ContentsWrite => self.pushes(),
-            Permission::PullRequestsWrite => self.opens_pull_request(),
-            _ => false,
+    /// Whether the configuration of a run requires the permission to write there.
+    fn must(&self, area: Area) -> bool {
+        match area {
+            Area::Contents => self.pushes(),
+            Area::PullRequests => self.opens_pull_request(),
+            Area::Issues | Area::Checks | Area::Actions => false,
         }
     }
 
-    fn remedy(&self, Area { name, write, .. }: &Area, word: &str) -> String {
+    fn remedy(&self, area: Area, name: &str, word: &str) -> String {
         let own = format!("`permissions: {name}: {word}`");
         let is_personal = self.token.is_some_and(|(_, state, _)| state == State::Warn);
         if !is_personal {
             format!("give the job {own}")
-        } else if *write == Permission::ChecksWrite {
+        } else if area == Area::Checks {
             format!("use the job's own token with {own}; only apps write check runs")
         } else {
             format!("give the token that permission, or use the job's own with {own}")

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::git::{
     Checkout, GitVersion, Identity, PersistedCredential, PersistedKind, UncommittedChanges,
 };
-use crate::github::api::{Facts, Permission, PermissionState, RateLimit, Survey};
+use crate::github::api::{Area, AreaAccess, Facts, PermissionState, RateLimit, Survey};
 use crate::http::Trusted;
 use crate::run::begin::isolation::ConfinementLevels;
 use serde_json::{Value, json};
@@ -87,11 +87,10 @@ pub(super) fn event(name: &str, payload: &Value) -> Finding {
 
 /// GitHub's answers about a private repository to a job's token.
 pub(super) fn survey() -> Survey {
-    let states = AREAS.iter().flat_map(|area| {
-        [
-            (area.read, PermissionState::Known),
-            (area.write, PermissionState::Unknown),
-        ]
+    let areas = AREAS.iter().map(|(area, ..)| AreaAccess {
+        area: *area,
+        read: PermissionState::Known,
+        write: PermissionState::Unknown,
     });
     Survey {
         facts: Facts {
@@ -105,19 +104,16 @@ pub(super) fn survey() -> Survey {
             remaining: 993,
             limit: 1000,
         }),
-        permissions: states.collect(),
+        areas: areas.collect(),
         broke_off: None,
     }
 }
 
-/// The same, with a permission that is refused.
-pub(super) fn refusing(permission: Permission) -> Survey {
+/// The same, with the permission to write in an area refused.
+pub(super) fn refusing(area: Area) -> Survey {
     let mut survey = survey();
-    for (known, state) in &mut survey.permissions {
-        if *known == permission {
-            *state = PermissionState::Refused;
-        }
-    }
+    let mut areas = survey.areas.iter_mut();
+    areas.find(|known| known.area == area).unwrap().write = PermissionState::Refused;
     survey
 }
 

@@ -12,7 +12,7 @@ use crate::domain::sandbox::Level;
 use crate::domain::settings::{Report, Resolved, Sandbox};
 use crate::error::Error;
 use crate::git::UncommittedChanges;
-use crate::github::api::{Error as ApiError, Permission};
+use crate::github::api::{Area, Error as ApiError};
 use crate::http::{Fault, ProxyInUse};
 use crate::run::begin::programs::MissingProgram;
 use finding::judged;
@@ -202,9 +202,9 @@ fn github_is_needed_where_something_was_asked_of_it() {
 
 #[test]
 fn a_right_that_is_refused_is_a_failure_where_the_run_was_told_to_use_it() {
-    let refused = |permission: Permission, check: &str, settings: &Resolved| {
+    let refused = |area: Area, check: &str, settings: &Resolved| {
         state(check, settings, |job| {
-            job.survey = Some(Ok(refusing(permission)));
+            job.survey = Some(Ok(refusing(area)));
         })
     };
     let defaults = Resolved::default();
@@ -213,20 +213,20 @@ fn a_right_that_is_refused_is_a_failure_where_the_run_was_told_to_use_it() {
             push,
             ..Resolved::default()
         };
-        refused(Permission::ContentsWrite, "may-contents", &settings)
+        refused(Area::Contents, "may-contents", &settings)
     };
     assert_eq!(contents(None), State::Fail);
     assert_eq!(contents(Some(false)), State::Warn);
-    let checks = refused(Permission::ChecksWrite, "may-checks", &defaults);
+    let checks = refused(Area::Checks, "may-checks", &defaults);
     assert_eq!(checks, State::Warn);
     // Permission to read is enough to read logs.
-    let actions = refused(Permission::ActionsWrite, "may-actions", &defaults);
+    let actions = refused(Area::Actions, "may-actions", &defaults);
     assert_eq!(actions, State::Ok);
     let dispatches = Resolved {
         dispatch_workflows: vec!["ci.yml".into()],
         ..Resolved::default()
     };
-    let actions = refused(Permission::ActionsWrite, "may-actions", &dispatches);
+    let actions = refused(Area::Actions, "may-actions", &dispatches);
     assert_eq!(actions, State::Warn);
 }
 
@@ -235,7 +235,7 @@ fn what_a_personal_token_cannot_is_said_with_what_can() {
     let settings = Resolved::default();
     let mut job = github(&settings);
     job.token = token_kind("ghp_x");
-    job.survey = Some(Ok(refusing(Permission::ChecksWrite)));
+    job.survey = Some(Ok(refusing(Area::Checks)));
     assert_eq!(
         of(&job.findings(), "may-checks").remedy.as_deref(),
         Some(

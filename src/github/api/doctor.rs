@@ -6,29 +6,26 @@ use super::error::Error;
 use super::facts::Facts;
 use super::transport::HttpResponse;
 
-/// A permission that a workflow's `permissions` can grant.
+/// An area of a workflow's `permissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Permission {
-    /// `contents: read`
-    ContentsRead,
-    /// `contents: write`
-    ContentsWrite,
-    /// `issues: read`
-    IssuesRead,
-    /// `issues: write`
-    IssuesWrite,
-    /// `pull-requests: read`
-    PullRequestsRead,
-    /// `pull-requests: write`
-    PullRequestsWrite,
-    /// `checks: read`
-    ChecksRead,
-    /// `checks: write`
-    ChecksWrite,
-    /// `actions: read`
-    ActionsRead,
-    /// `actions: write`
-    ActionsWrite,
+#[expect(missing_docs, reason = "GitHub's own words")]
+pub enum Area {
+    Contents,
+    Issues,
+    PullRequests,
+    Checks,
+    Actions,
+}
+
+/// What is known about the permissions to read and to write in an area.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AreaAccess {
+    /// The area.
+    pub area: Area,
+    /// To read.
+    pub read: PermissionState,
+    /// To write.
+    pub write: PermissionState,
 }
 
 /// What is known about a permission.
@@ -58,8 +55,8 @@ pub struct Survey {
     pub facts: Facts,
     /// The rate limit, if GitHub reports it.
     pub rate: Option<RateLimit>,
-    /// Every permission once. Those that were not checked are unknown.
-    pub permissions: Vec<(Permission, PermissionState)>,
+    /// Every area once. Permissions that were not checked are unknown.
+    pub areas: Vec<AreaAccess>,
     /// The error that ended the survey early.
     pub broke_off: Option<Error>,
 }
@@ -79,10 +76,10 @@ impl Repo {
         let call = Call::get(self.path(""));
         let answer = self.client.answer(&call).await?;
         let facts: Facts = super::call::read(&call.what(), &answer.body)?;
-        let write = writing(&self.client.inner.transport, &answer, &facts);
-        let mut permissions = Vec::new();
+        let may_write = writing(&self.client.inner.transport, &answer, &facts);
+        let mut areas = Vec::new();
         let mut broke_off = None;
-        for (reading, writing, path) in reads(&facts) {
+        for (area, path) in reads(&facts) {
             let read = match &broke_off {
                 Some(_) => PermissionState::Unknown,
                 None => match self.reads(&path, facts.private).await {
@@ -93,18 +90,17 @@ impl Repo {
                     }
                 },
             };
-            permissions.push((reading, read));
-            let standing = match (read, writing) {
+            let write = match (read, area) {
                 (PermissionState::Refused, _) => PermissionState::Refused,
-                (_, Permission::ChecksWrite) => write.checks,
-                _ => write.others,
+                (_, Area::Checks) => may_write.checks,
+                _ => may_write.others,
             };
-            permissions.push((writing, standing));
+            areas.push(AreaAccess { area, read, write });
         }
         Ok(Survey {
             rate: rate(&answer),
             facts,
-            permissions,
+            areas,
             broke_off,
         })
     }
@@ -125,23 +121,21 @@ impl Repo {
     }
 }
 
-/// For each area, the permission to read, the permission to write, and a path to read.
-fn reads(facts: &Facts) -> [(Permission, Permission, String); 5] {
-    use Permission as P;
+/// Each area with a path to read.
+fn reads(facts: &Facts) -> [(Area, String); 5] {
     let at = super::facts::part(&facts.default_branch);
     let of = |path: &str| format!("{path}?per_page=1");
-    let checks = of(&format!("/commits/{at}/check-runs"));
     // A list, which is empty or a conflict if the branch does not exist, but never "not found".
     let branch = format!(
         "/git/matching-refs/heads/{}",
         super::facts::name(&facts.default_branch)
     );
     [
-        (P::ContentsRead, P::ContentsWrite, branch),
-        (P::IssuesRead, P::IssuesWrite, of("/issues")),
-        (P::PullRequestsRead, P::PullRequestsWrite, of("/pulls")),
-        (P::ChecksRead, P::ChecksWrite, checks),
-        (P::ActionsRead, P::ActionsWrite, of("/actions/runs")),
+        (Area::Contents, branch),
+        (Area::Issues, of("/issues")),
+        (Area::PullRequests, of("/pulls")),
+        (Area::Checks, of(&format!("/commits/{at}/check-runs"))),
+        (Area::Actions, of("/actions/runs")),
     ]
 }
 
@@ -173,19 +167,15 @@ fn writing(
         .and_then(|scopes| scopes.to_str().ok());
     let scopes = scopes.filter(|scopes| !scopes.trim().is_empty());
     let pushes = facts.permissions.map(|permissions| permissions.push);
+    let both = |state| WriteAccess {
+        others: state,
+        checks: state,
+    };
     if facts.archived {
-        let none = PermissionState::Refused;
-        return WriteAccess {
-            others: none,
-            checks: none,
-        };
+        return both(PermissionState::Refused);
     }
     if transport.is_installation_token() {
-        let unknown = PermissionState::Unknown;
-        return WriteAccess {
-            others: unknown,
-            checks: unknown,
-        };
+        return both(PermissionState::Unknown);
     }
     let granted = scopes.is_some_and(|scopes| {
         let mut scopes = scopes.split(',').map(str::trim);

@@ -30,7 +30,7 @@ pub use checks::{Annotation, CheckRun, CheckStatus, CheckUpdate, NewCheckRun, Ou
 pub use client::{Client, Repo};
 pub use comments::{Comment, ReactTo, Reaction};
 pub use commit::{CommitOnBranch, MAX_COMMIT_BYTES};
-pub use doctor::{Permission, PermissionState, RateLimit, Survey};
+pub use doctor::{Area, AreaAccess, PermissionState, RateLimit, Survey};
 pub use error::Error;
 pub use facts::{Access, Author, CommitFacts, Facts, Permissions, Ruleset, Sha, Verification};
 pub use identity::Identity;
