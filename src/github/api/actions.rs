@@ -1,7 +1,7 @@
 //! Workflow runs, their jobs and logs.
 
 use super::call::Call;
-use super::checks::CheckRunOutput;
+use super::checks::{CheckRunOutput, CheckRuns};
 use super::client::Repo;
 use super::error::Error;
 use super::facts::part;
@@ -42,11 +42,6 @@ struct Jobs {
     jobs: Vec<Job>,
 }
 
-#[derive(Deserialize)]
-struct CheckRuns {
-    check_runs: Vec<Job>,
-}
-
 impl Repo {
     /// The jobs of the latest attempt of a run.
     ///
@@ -78,7 +73,7 @@ impl Repo {
 
     async fn checks_of(&self, what: &str) -> Result<Vec<Job>, Error> {
         let path = self.path(&format!("{what}/check-runs"));
-        let checks = |page: CheckRuns| page.check_runs;
+        let checks = |page: CheckRuns<Job>| page.check_runs;
         self.client.pages(&path, checks, |_| false).await
     }
 

@@ -134,9 +134,10 @@ pub struct CheckRunOutput {
     pub text: String,
 }
 
+/// A page of check runs, as far as `T` has them.
 #[derive(Deserialize)]
-struct CheckRuns {
-    check_runs: Vec<CheckRun>,
+pub(super) struct CheckRuns<T> {
+    pub(super) check_runs: Vec<T>,
 }
 
 impl Repo {
@@ -207,7 +208,7 @@ impl Repo {
     async fn check_runs_by(&self, commit: &str, filter: &str) -> Result<Vec<CheckRun>, Error> {
         let of = format!("/commits/{}/check-runs", part(commit));
         let path = self.path(&format!("{of}?{filter}filter=all"));
-        let runs = |page: CheckRuns| page.check_runs;
+        let runs = |page: CheckRuns<CheckRun>| page.check_runs;
         self.client.pages(&path, runs, |_| false).await
     }
 
