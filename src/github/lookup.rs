@@ -24,7 +24,7 @@ use crate::github::api::ReactTo;
 use crate::github::request::{Page, Review, RunRequest};
 use crate::plain_file;
 use crate::settings::inputs;
-pub use answer::{JobEnd, declined, ended, report_not_started};
+pub use answer::{JobEnd, NoRun, report_not_started};
 use approval::{approved, with_earlier_plan};
 pub use fetch::EventLookup;
 pub use place::{Checkout, OwnWork, PlanBranches, at_the_ref, give_own_branch, remote};
@@ -34,14 +34,6 @@ use std::path::Path;
 
 /// Maximum size in bytes of a payload that is read. GitHub's own limit is 25 MB.
 const MAX_PAYLOAD: u64 = 32 << 20;
-
-/// The decision about an event.
-pub enum EventDecision {
-    /// The job ends without a run.
-    Over(JobEnd),
-    /// A run starts.
-    Work(Box<RequestedWork>),
-}
 
 /// What the event is read for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,46 +46,39 @@ pub enum Purpose {
     Publish,
 }
 
-impl EventDecision {
-    /// The requested work, or how the job ends. Work in a job that the event places on no branch goes to the
-    /// branch that is checked out. If no head commit is known, it is that of the workflow run.
-    pub fn into_work(
-        self,
-        context: &Context,
-        real: &Real,
-    ) -> std::result::Result<RequestedWork, JobEnd> {
-        let mut wanted = match self {
-            Self::Over(ended) => return Err(ended),
-            Self::Work(wanted) => *wanted,
-        };
-        if wanted.request.branch.is_none() && context.in_actions() {
-            place::at_the_checkout(context, real, &mut wanted.request);
-        }
-        let head = &mut wanted.request.context.head;
-        if head.is_none() {
-            *head = context.var("GITHUB_SHA").map(str::to_owned);
-        }
-        Ok(wanted)
-    }
-
-    /// The work that the step itself configures, on the branch of the workflow run.
-    pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
-        let request = at_the_ref(context, actions.place.clone());
-        Self::work(WorkSource::Configured, request)
-    }
-
-    /// The work of a request.
-    pub fn work(source: WorkSource, request: RunRequest) -> Self {
-        Self::Work(Box::new(RequestedWork { source, request }))
-    }
-}
-
 /// The requested work.
 pub struct RequestedWork {
     /// The plan or the prompt.
     pub source: WorkSource,
     /// Who requested it, and where the work and the report go.
     pub request: RunRequest,
+}
+
+impl RequestedWork {
+    /// The work that the step itself configures, on the branch of the workflow run.
+    pub fn configured(context: &Context, actions: &ActionsEnvironment) -> Self {
+        let request = at_the_ref(context, actions.place.clone());
+        Self::new(WorkSource::Configured, request)
+    }
+
+    /// The work of a request.
+    pub fn new(source: WorkSource, request: RunRequest) -> Self {
+        Self { source, request }
+    }
+
+    /// The same work on the branch that is checked out if the event places it on none. If no head commit is known, it
+    /// is that of the workflow run.
+    #[must_use]
+    pub fn placed(mut self, context: &Context, real: &Real) -> Self {
+        if self.request.branch.is_none() && context.in_actions() {
+            place::at_the_checkout(context, real, &mut self.request);
+        }
+        let head = &mut self.request.context.head;
+        if head.is_none() {
+            *head = context.var("GITHUB_SHA").map(str::to_owned);
+        }
+        self
+    }
 }
 
 /// The source of the work. A path refers to the branch that is checked out later.
@@ -141,10 +126,10 @@ pub async fn refuse_stranger(
     repo: &crate::github::api::Repo,
     triggers: &TriggerSettings,
     needs_access: bool,
-) -> Result<Option<JobEnd>> {
+) -> Result<(), NoRun> {
     let Some((_, path)) = actions_environment::event(context).filter(|_| !is_of_a_writer(context))
     else {
-        return Ok(None);
+        return Ok(());
     };
     let payload = payload_of(&path)?;
     let sender = &payload["sender"];
@@ -153,20 +138,20 @@ pub async fn refuse_stranger(
     let is_bot = sender["type"] == "Bot" || login.ends_with("[bot]");
     if triggers.is_own(login) || (is_bot && !triggers.lists_bot(login)) {
         let why = format!("{shown} is a bot or Sprag's own account, which cannot start a run");
-        return Ok(Some(JobEnd::nothing(why)));
+        return Err(JobEnd::nothing(why).into());
     }
     if !needs_access || is_bot || triggers.lists_user(login) {
-        return Ok(None);
+        return Ok(());
     }
     let refusal = match repo.access_of(login).await {
-        Ok(access) if access >= Access::Write => return Ok(None),
+        Ok(access) if access >= Access::Write => return Ok(()),
         Ok(_) => Refusal::NoWriteAccess { login: shown },
         Err(error) => Refusal::PermissionUnknown {
             login: shown,
             why: error.to_string(),
         },
     };
-    Ok(Some(JobEnd::refused(&refusal)))
+    Err(JobEnd::refused(&refusal).into())
 }
 
 /// Reads the event of this workflow run.
@@ -209,15 +194,15 @@ pub async fn decide(
     actions: &ActionsEnvironment,
     settings: &Settings,
     purpose: Purpose,
-) -> Result<EventDecision> {
+) -> Result<RequestedWork, NoRun> {
     let explicit = purpose != Purpose::Event;
     let event = match read(context) {
         Ok(event) => event,
         // Anybody who can push or dispatch may start a run, even if the payload cannot be read.
         Err(_) if explicit && is_of_a_writer(context) => {
-            return Ok(EventDecision::configured(context, actions));
+            return Ok(RequestedWork::configured(context, actions));
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let mut triggers = trigger_settings(settings, context);
     if purpose == Purpose::Place {
@@ -240,17 +225,17 @@ pub async fn decide(
             candidate: Some(candidate),
         } => (candidate, Some(refusal)),
         Triage::Refused { refusal, .. } => {
-            return Ok(EventDecision::Over(JobEnd::refused(&refusal)));
+            return Err(JobEnd::refused(&refusal).into());
         }
         Triage::Nothing { reason } => {
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
             return match request {
-                None => Ok(EventDecision::Over(JobEnd::nothing(reason))),
+                None => Err(JobEnd::nothing(reason).into()),
                 Some(_) if is_closed(&event) && pushes(settings, purpose) => {
                     let closed = Refusal::Closed {
                         what: "pull request",
                     };
-                    Ok(EventDecision::Over(JobEnd::refused(&closed)))
+                    Err(JobEnd::refused(&closed).into())
                 }
                 Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
             };
@@ -282,13 +267,11 @@ async fn configured_on_pull(
     lookup: &EventLookup<'_>,
     triggers: &TriggerSettings,
     mut request: RunRequest,
-) -> Result<EventDecision> {
+) -> Result<RequestedWork, NoRun> {
     let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
-    if let Some(ended) = refuse_stranger(context, lookup.repo, triggers, is_target).await? {
-        return Ok(EventDecision::Over(ended));
-    }
+    refuse_stranger(context, lookup.repo, triggers, is_target).await?;
     lookup.recall(&mut request).await;
-    Ok(EventDecision::work(WorkSource::Configured, request))
+    Ok(RequestedWork::new(WorkSource::Configured, request))
 }
 
 /// Changes the facts to what they were before the earlier job whose work this job publishes.
@@ -375,7 +358,7 @@ impl RequestHandling<'_> {
         candidate: Candidate,
         unfit: Option<Refusal>,
         purpose: Purpose,
-    ) -> Result<EventDecision> {
+    ) -> Result<RequestedWork, NoRun> {
         let mut found = self.lookup.facts(context, &candidate).await;
         if purpose == Purpose::Publish {
             show_as_before_this_run(&mut found.facts, &candidate);
@@ -393,14 +376,18 @@ impl RequestHandling<'_> {
             Err(declined) => {
                 let state = facts.state.unwrap_or_default();
                 let target = self.reply_target(&candidate, state);
-                Ok(EventDecision::Over(target.declined(&declined).await))
+                Err(target.declined(&declined).await.into())
             }
         }
     }
 
-    async fn work(self, mut authorised: Authorised, purpose: Purpose) -> Result<EventDecision> {
+    async fn work(
+        self,
+        mut authorised: Authorised,
+        purpose: Purpose,
+    ) -> Result<RequestedWork, NoRun> {
         if !authorised.candidate.request.is_work() {
-            return Ok(EventDecision::Over(self.answer(authorised).await));
+            return Err(self.answer(authorised).await.into());
         }
         let asked = authorised.candidate.request.clone();
         let is_again = asked == Request::Retry || asked.continues();
@@ -409,7 +396,7 @@ impl RequestHandling<'_> {
             && let Err(declined) = self.lookup.read_again(&mut authorised, self.triggers).await
         {
             let target = self.reply_target(&authorised.candidate, authorised.state);
-            return Ok(EventDecision::Over(target.declined(&declined).await));
+            return Err(target.declined(&declined).await.into());
         }
         let request = match authorised.candidate.request.clone() {
             Request::Answer(_) => Request::Continue,
@@ -435,10 +422,11 @@ impl RequestHandling<'_> {
                     Ok(source) => source,
                     Err(declined) => {
                         let target = self.reply_target(&authorised.candidate, authorised.state);
-                        return Ok(EventDecision::Over(match declined {
+                        let ended = match declined {
                             Declined::Nothing { reason } => target.nothing(&reason).await,
                             refused @ Declined::Refused(_) => target.declined(&refused).await,
-                        }));
+                        };
+                        return Err(ended.into());
                     }
                 }
             }
@@ -449,7 +437,7 @@ impl RequestHandling<'_> {
         }
         let branch = place::work_branch(&self.lookup, &authorised, &request).await;
         run.branch = branch.map_err(place::unread)?.or(run.branch);
-        Ok(EventDecision::work(source, run))
+        Ok(RequestedWork::new(source, run))
     }
 
     /// The source of the work. `asked` is the request as the event has it. The error says why there is nothing to

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::git::{Real, path_in_tree};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as Remote;
-use crate::github::lookup::{Checkout, JobEnd, PlanBranches};
+use crate::github::lookup::{Checkout, JobEnd, NoRun, PlanBranches};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::settings;
 use std::path::{Path, PathBuf};
@@ -26,14 +26,6 @@ const FAILED: &str = "refs/sprag/queue/";
 /// Time limit for counting a run on GitHub.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The selection from a queue.
-pub enum Selection {
-    /// A plan, relative to the work tree. Its branch is set in the request.
-    Plan(PathBuf),
-    /// No plan, and how the job ends.
-    Over(JobEnd),
-}
-
 /// A plan file and the state of its work.
 struct Entry {
     path: PathBuf,
@@ -43,16 +35,17 @@ struct Entry {
     branch: WorkBranch,
 }
 
-/// Selects the next plan, sets the branch of the request, and records why every other plan was passed over.
+/// Selects the next plan, sets the branch of the request, and records why every other plan was passed over. Returns its
+/// path relative to the work tree.
 ///
 /// # Errors
-/// When the directory or GitHub cannot be read.
+/// When there is none, or the directory or GitHub cannot be read.
 pub async fn choose(
     checkout: Checkout<'_>,
     settings: &Settings,
     dir: &str,
     request: &mut RunRequest,
-) -> Result<Selection> {
+) -> Result<PathBuf, NoRun> {
     let Checkout { actions, real, .. } = checkout;
     let github = actions.repo()?;
     let base_ref = match &request.base_ref {
@@ -79,22 +72,18 @@ pub async fn choose(
     let notes = passed_over.iter().map(|one| format!("queue: {one}"));
     request.context.notes.extend(notes);
     request.base_ref = Some(base_ref);
-    Ok(match chosen(dir, &choice, &entries) {
-        Err(ended) => Selection::Over(ended),
-        Ok(entry) => {
-            request.branch = Some(entry.branch.clone());
-            request.queued = Some(failed_prefix(entry));
-            Selection::Plan(entry.path.clone())
-        }
-    })
+    let entry = chosen(dir, &choice, &entries)?;
+    request.branch = Some(entry.branch.clone());
+    request.queued = Some(failed_prefix(entry));
+    Ok(entry.path.clone())
 }
 
 /// Selects the next plan without GitHub. All plans are worked on in the checked-out branch, whose files alone
 /// say how far each has come. Also returns why plans need a person before they continue.
 ///
 /// # Errors
-/// When the directory cannot be read.
-pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
+/// When there is none, or the directory cannot be read.
+pub fn choose_here(real: &Real, dir: &str) -> Result<(PathBuf, Vec<String>), NoRun> {
     let no_branch = |_: &str| {
         Ok(WorkBranch {
             name: String::new(),
@@ -107,11 +96,8 @@ pub fn choose_here(real: &Real, dir: &str) -> Result<(Selection, Vec<String>)> {
     let blocked = blocked(&choice)
         .into_iter()
         .map(|one| format!("queue: {one}"));
-    let selection = match chosen(dir, &choice, &entries) {
-        Err(ended) => Selection::Over(ended),
-        Ok(entry) => Selection::Plan(entry.path.clone()),
-    };
-    Ok((selection, blocked.collect()))
+    let entry = chosen(dir, &choice, &entries)?;
+    Ok((entry.path.clone(), blocked.collect()))
 }
 
 /// Why each plan that was not selected was passed over.
@@ -132,11 +118,7 @@ fn shown(one: &PassedOver) -> String {
 }
 
 /// The selected plan, or how the job ends without one.
-fn chosen<'a>(
-    dir: &str,
-    choice: &Choice,
-    entries: &'a [Entry],
-) -> std::result::Result<&'a Entry, JobEnd> {
+fn chosen<'a>(dir: &str, choice: &Choice, entries: &'a [Entry]) -> Result<&'a Entry, JobEnd> {
     let why = passed_over(choice).join("; ");
     match &choice.next {
         Next::Nothing { reason } if why.is_empty() => Err(JobEnd::nothing(reason)),

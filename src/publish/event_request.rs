@@ -9,23 +9,17 @@ use crate::domain::trigger::refname;
 use crate::error::{Error, Result};
 use crate::git::{Real, path_in_tree};
 use crate::github::actions_environment::{self, ActionsEnvironment};
-use crate::github::lookup::{self, EventDecision, JobEnd, Purpose, RequestedWork, WorkSource};
-use crate::github::queue::{self, Selection};
+use crate::github::lookup::{self, JobEnd, NoRun, Purpose, RequestedWork, WorkSource};
+use crate::github::queue;
 use crate::github::request::RunRequest;
 use crate::run::begin::source::of_issue;
 use crate::settings::inputs;
 
-/// The request in this job's own event.
-pub(super) enum EventRequest {
-    Over(JobEnd),
-    /// The request, and the plan's path from the root of the tree.
-    Publish(Box<RunRequest>, Option<String>),
-}
-
-/// Finds what the event, or the arguments in its place, ask to publish.
+/// Finds what the event, or the arguments in its place, ask to publish: the request, and the plan's path from the root of
+/// the tree.
 ///
 /// # Errors
-/// When GitHub cannot be asked, or the request or an argument is invalid.
+/// When there is nothing to publish, GitHub cannot be asked, or the request or an argument is invalid.
 pub(super) async fn find(
     context: &Context,
     actions: &ActionsEnvironment,
@@ -33,20 +27,17 @@ pub(super) async fn find(
     real: &Real,
     handed: &RunSummary,
     args: &PublishArgs,
-) -> Result<EventRequest> {
+) -> Result<(RunRequest, Option<String>), NoRun> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let found = match args.issue {
         Some(number) => of_issue(context, actions, settings, number).await?,
         None if has_event => lookup::decide(context, actions, settings, Purpose::Publish).await?,
-        None => EventDecision::configured(context, actions),
+        None => RequestedWork::configured(context, actions),
     };
     let RequestedWork {
         source,
         mut request,
-    } = match found.into_work(context, real) {
-        Ok(wanted) => wanted,
-        Err(ended) => return Ok(EventRequest::Over(ended)),
-    };
+    } = found.placed(context, real);
     let named = args.plan.as_deref().or_else(|| inputs::plan(context));
     let queue = match (&args.queue, named, &source) {
         (Some(dir), ..) => Some(dir.display().to_string()),
@@ -62,14 +53,8 @@ pub(super) async fn find(
         let dir = dir.trim_end_matches('/');
         refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;
         request.branch = None;
-        let chosen = queue::choose(checkout, settings, dir, &mut request).await?;
-        return Ok(match chosen {
-            Selection::Over(ended) => EventRequest::Over(ended),
-            Selection::Plan(path) => {
-                let path = path_in_tree(&path, real.work_tree());
-                EventRequest::Publish(Box::new(request), Some(path))
-            }
-        });
+        let path = queue::choose(checkout, settings, dir, &mut request).await?;
+        return Ok((request, Some(path_in_tree(&path, real.work_tree()))));
     }
     let plan = match (named, source) {
         (Some(path), _) => Some(path_in_tree(&context.cwd.join(path), real.work_tree())),
@@ -83,14 +68,14 @@ pub(super) async fn find(
     let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
     let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
     lookup::give_own_branch(checkout, settings, work, &mut request).await?;
-    Ok(EventRequest::Publish(Box::new(request), plan))
+    Ok((request, plan))
 }
 
 /// An event that requests nothing did not cause a run, so the run directory comes from another event. A
 /// refused request did not cause one either, but then the job does not fail.
-pub(super) fn not_asked(ended: JobEnd) -> JobEnd {
-    match ended.reason {
-        Reason::NoWork => JobEnd {
+pub(super) fn not_asked(no_run: NoRun) -> NoRun {
+    match no_run {
+        NoRun::Over(ended) if ended.reason == Reason::NoWork => NoRun::Over(JobEnd {
             status: RunStatus::Blocked,
             reason: Reason::Refused,
             why: format!("the run directory is not published: {}", ended.why),
@@ -98,7 +83,7 @@ pub(super) fn not_asked(ended: JobEnd) -> JobEnd {
                 "Publish in the workflow run that did the work, with the same inputs.".to_owned(),
             ),
             ..ended
-        },
-        _ => ended,
+        }),
+        _ => no_run,
     }
 }

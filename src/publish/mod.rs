@@ -44,7 +44,7 @@ use crate::run::state::{past_runs, places};
 use crate::run::steps::identity::identity_of_commits;
 use crate::secrets::sources::detector;
 use crate::settings::{self, Sources};
-use event_request::{EventRequest, not_asked};
+use event_request::not_asked;
 use std::collections::BTreeSet;
 use std::io::stdout;
 use std::path::Path;
@@ -77,11 +77,9 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         .map_err(anyhow::Error::from)?;
     let summary = &handed.summary;
     let asked = event_request::find(context, &actions, &set.settings, &real, summary, args);
-    let (mut request, plan) = match runtime.block_on(asked)? {
-        EventRequest::Over(ended) => {
-            return Ok(lookup::ended(context, &not_asked(ended), &mut stdout()));
-        }
-        EventRequest::Publish(request, plan) => (*request, plan),
+    let (mut request, plan) = match runtime.block_on(asked) {
+        Ok(found) => found,
+        Err(no_run) => return not_asked(no_run).report(context, &mut stdout()),
     };
     request.resolve(&set.resolved, context.in_actions(), true);
     request.context.notes.push(NOTE.to_owned());

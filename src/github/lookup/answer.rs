@@ -41,6 +41,40 @@ pub struct JobEnd {
     pub incidents: Vec<String>,
 }
 
+/// Why no run starts.
+#[derive(Debug)]
+pub enum NoRun {
+    /// The job ends without one.
+    Over(JobEnd),
+    /// None can start.
+    Failed(error::Error),
+}
+
+impl From<JobEnd> for NoRun {
+    fn from(ended: JobEnd) -> Self {
+        Self::Over(ended)
+    }
+}
+
+impl<E: Into<error::Error>> From<E> for NoRun {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl NoRun {
+    /// Reports the end of the job without a run, and returns the exit code.
+    ///
+    /// # Errors
+    /// When no run can start.
+    pub fn report(self, context: &Context, out: &mut impl Write) -> error::Result<u8> {
+        match self {
+            Self::Over(end) => Ok(ended(context, &end, out)),
+            Self::Failed(error) => Err(error),
+        }
+    }
+}
+
 impl JobEnd {
     /// There is nothing to do.
     pub fn nothing(why: impl Into<String>) -> Self {
@@ -71,7 +105,7 @@ impl JobEnd {
 }
 
 /// The end of the job after a decision against a run.
-pub fn declined(declined: &Declined) -> JobEnd {
+fn declined(declined: &Declined) -> JobEnd {
     match declined {
         Declined::Nothing { reason } => JobEnd::nothing(reason.clone()),
         Declined::Refused(refusal) => JobEnd::refused(refusal),
@@ -79,7 +113,7 @@ pub fn declined(declined: &Declined) -> JobEnd {
 }
 
 /// Reports the end to the job of the step and returns the exit code. `out` is the log.
-pub fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
+fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
     let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
     let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));

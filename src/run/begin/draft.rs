@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::git::Real;
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::Repo as GithubRepo;
-use crate::github::lookup;
+use crate::github::lookup::{self, NoRun};
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process;
 use crate::run::begin::beginning::{Beginning, Ready};
@@ -60,12 +60,11 @@ pub fn draft(context: &Context, args: &PlanArgs) -> Result<Drafted> {
             .hint("commit or stash your changes: the agent's changes are undone, and yours would be lost too"));
     }
     let kind = given.filter(|kind| *kind != PullRequest::None);
-    let text = match input_of(context, &real, args, &above, &runtime)? {
-        DraftInput::Text(text) => text,
-        DraftInput::Over(ended) => {
-            let code = lookup::ended(context, &ended, &mut stdout());
+    let text = match input_of(context, &real, args, &above, &runtime) {
+        Ok(text) => text,
+        Err(no_run) => {
             return Ok(Drafted {
-                code,
+                code: no_run.report(context, &mut stdout())?,
                 written: None,
             });
         }
@@ -163,11 +162,6 @@ fn require_in_repository(real: &Real, path: &Path) -> Result<()> {
     }
 }
 
-enum DraftInput {
-    Text(String),
-    Over(lookup::JobEnd),
-}
-
 /// The text to plan from.
 fn input_of(
     context: &Context,
@@ -175,27 +169,24 @@ fn input_of(
     args: &PlanArgs,
     above: &Settings,
     runtime: &Runtime,
-) -> Result<DraftInput> {
+) -> Result<String, NoRun> {
     let prompt = args.words.as_ref().or(args.prompt.as_ref());
     match (prompt, args.issue) {
-        (Some(text), None) if !text.trim().is_empty() => {
-            Ok(DraftInput::Text(text.trim().to_owned()))
-        }
+        (Some(text), None) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
         (None, Some(number)) => {
             let actions = github(context, "--issue")?;
             let found = runtime.block_on(of_issue(context, &actions, above, number))?;
-            let wanted = match found.into_work(context, real) {
-                Ok(wanted) => wanted,
-                Err(ended) => return Ok(DraftInput::Over(ended)),
-            };
+            let wanted = found.placed(context, real);
             let text = source_text(&wanted.source).unwrap_or_default();
             let read = plan::parse("issue.yaml", text.as_bytes()).map_err(settings::located)?;
-            Ok(DraftInput::Text(words(&read.value)))
+            Ok(words(&read.value))
         }
         (Some(_), Some(_)) => Err(Error::usage("--prompt and --issue were given together")
-            .hint("give exactly one of --prompt TEXT, --issue N")),
+            .hint("give exactly one of --prompt TEXT, --issue N")
+            .into()),
         _ => Err(Error::usage("nothing to plan: no prompt was given")
-            .hint("give exactly one of --prompt TEXT, --issue N")),
+            .hint("give exactly one of --prompt TEXT, --issue N")
+            .into()),
     }
 }
 

@@ -13,9 +13,9 @@ use crate::git::{Real, path_in_tree, path_within};
 use crate::github::actions_environment::{self, ActionsEnvironment};
 use crate::github::api::Repo as GithubRepo;
 use crate::github::lookup::{
-    self, Checkout, EventDecision, JobEnd, OwnWork, Purpose, RequestedWork, WorkSource,
+    self, Checkout, JobEnd, NoRun, OwnWork, Purpose, RequestedWork, WorkSource,
 };
-use crate::github::queue::{self, Selection};
+use crate::github::queue;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::report::actions_log::print_warning;
 use crate::report::buffered_output::Time;
@@ -31,14 +31,6 @@ use crate::run::state::lock::{RunLock, lock};
 use crate::settings;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
-
-/// The result of evaluating a command line.
-pub(crate) enum Start {
-    /// There is nothing to run: the job ends here.
-    Over(JobEnd),
-    /// A run starts.
-    Run(Box<PreparedSource>),
-}
 
 /// The source and request of a run. Its branch is checked out.
 pub(crate) struct PreparedSource {
@@ -83,8 +75,13 @@ enum GivenSource {
 /// Determines what to do and checks out the branch for it.
 ///
 /// # Errors
-/// When the command line names no work or too much, or the work is not possible in this environment.
-pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Result<Start> {
+/// When there is nothing to run, the command line names no work or too much, or the work is not possible in this
+/// environment.
+pub(crate) fn decide(
+    context: &Context,
+    args: &RunArgs,
+    runtime: &Runtime,
+) -> Result<PreparedSource, NoRun> {
     let given = given_source(context, args)?;
     let mut real = repository(context)?;
     let configured = settings::above(context, &args.settings).and_then(|above| {
@@ -102,7 +99,7 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
     let only_reviews = settings.review_only == Some(true);
     let given = match (given, only_reviews) {
         (given, true) => to_be_reviewed(given)?,
-        (GivenSource::Nothing, false) => return Err(prepare::nothing_asked()),
+        (GivenSource::Nothing, false) => return Err(prepare::nothing_asked().into()),
         (given, false) => given,
     };
     let wanted = runtime.block_on(wanted(context, actions.as_ref(), &settings, &real, given))?;
@@ -121,7 +118,6 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         warnings: Vec::new(),
     };
     match wanted {
-        Wanted::Over(ended) => return Ok(Start::Over(ended)),
         Wanted::Here(source, notes) => {
             ready.source = source;
             ready.warnings = notes;
@@ -152,12 +148,12 @@ pub(crate) fn decide(context: &Context, args: &RunArgs, runtime: &Runtime) -> Re
         })?;
         let Some((plan, change)) = found else {
             let why = "there is nothing to review: the base already has every commit";
-            return Ok(Start::Over(JobEnd::nothing(why)));
+            return Err(JobEnd::nothing(why).into());
         };
         ready.source = Source::Text(plan);
         ready.work = Work::Review(change);
     }
-    Ok(Start::Run(Box::new(ready)))
+    Ok(ready)
 }
 
 /// The configuration as it is before the work tree is switched to another branch.
@@ -315,7 +311,6 @@ fn given_source(context: &Context, args: &RunArgs) -> Result<GivenSource> {
 }
 
 enum Wanted {
-    Over(JobEnd),
     /// A run without GitHub, and warnings for the user.
     Here(Source, Vec<String>),
     There(Source, Box<RunRequest>),
@@ -327,7 +322,7 @@ async fn wanted(
     settings: &Settings,
     real: &Real,
     given: GivenSource,
-) -> Result<Wanted> {
+) -> Result<Wanted, NoRun> {
     let has_event = context.in_actions() && actions_environment::event(context).is_some();
     let is_explicit = matches!(given, GivenSource::Source(_) | GivenSource::Queue(_));
     let Some(actions) = actions else {
@@ -351,15 +346,12 @@ async fn wanted(
             };
             lookup::decide(context, actions, settings, purpose).await?
         }
-        _ => EventDecision::configured(context, actions),
+        _ => RequestedWork::configured(context, actions),
     };
     let RequestedWork {
         source,
         mut request,
-    } = match found.into_work(context, real) {
-        Ok(wanted) => wanted,
-        Err(ended) => return Ok(Wanted::Over(ended)),
-    };
+    } = found.placed(context, real);
     let queue = match (&given, &source) {
         (GivenSource::Queue(dir), _) => Some(dir.clone()),
         (_, WorkSource::Queue(dir)) => Some(dir.clone()),
@@ -372,12 +364,8 @@ async fn wanted(
     };
     if let Some(dir) = queue {
         request.branch = None;
-        return Ok(
-            match queue::choose(checkout, settings, &dir, &mut request).await? {
-                Selection::Over(ended) => Wanted::Over(ended),
-                Selection::Plan(path) => Wanted::There(Source::File(path), Box::new(request)),
-            },
-        );
+        let path = queue::choose(checkout, settings, &dir, &mut request).await?;
+        return Ok(Wanted::There(Source::File(path), Box::new(request)));
     }
     if let WorkSource::Draft(text) = &source {
         request.drafts = Some(text.clone());
@@ -409,11 +397,11 @@ async fn to_approve(
     actions: &ActionsEnvironment,
     settings: &Settings,
     given: &GivenSource,
-) -> Result<Wanted> {
+) -> Result<Wanted, NoRun> {
     let GivenSource::Source(Source::Prompt(text)) = given else {
         let message = "with `approve: required` a schedule drafts a plan from a prompt, and it has a plan or a queue";
-        return Err(Error::config(message)
-            .hint("give the step the input prompt, or let `environment` of the job ask a person"));
+        let hint = "give the step the input prompt, or let `environment` of the job ask a person";
+        return Err(Error::config(message).hint(hint).into());
     };
     let client = actions.client()?;
     let repo = client.repo(&actions.place.repository)?;
@@ -481,8 +469,8 @@ fn without_github(
     settings: &Settings,
     real: &Real,
     given: GivenSource,
-) -> Result<Wanted> {
-    let missing = |what: &str| no_access(context, what);
+) -> Result<Wanted, NoRun> {
+    let missing = |what: &str| NoRun::from(no_access(context, what));
     match given {
         GivenSource::Issue(_) => Err(missing("--issue")),
         // In a job, work on the checked-out branch would be lost.
@@ -496,10 +484,10 @@ fn without_github(
             Err(missing("--report github"))
         }
         GivenSource::Source(source) => Ok(Wanted::Here(source, Vec::new())),
-        GivenSource::Queue(dir) => Ok(match queue::choose_here(real, &dir)? {
-            (Selection::Over(ended), _) => Wanted::Over(ended),
-            (Selection::Plan(path), blocked) => Wanted::Here(Source::File(path), blocked),
-        }),
+        GivenSource::Queue(dir) => {
+            let (path, blocked) = queue::choose_here(real, &dir)?;
+            Ok(Wanted::Here(Source::File(path), blocked))
+        }
         GivenSource::Event | GivenSource::Nothing => Err(missing("--event")),
     }
 }
@@ -519,27 +507,21 @@ pub(crate) async fn of_issue(
     actions: &ActionsEnvironment,
     settings: &Settings,
     number: u64,
-) -> Result<EventDecision> {
+) -> Result<RequestedWork, NoRun> {
     let client = actions.client()?;
     let repo = client.repo(&actions.place.repository)?;
     if context.in_actions() {
         let mut triggers = lookup::trigger_settings(settings, context);
         triggers.own_login = client.identity().await.ok().map(|identity| identity.login);
-        if let Some(ended) = lookup::refuse_stranger(context, &repo, &triggers, true).await? {
-            return Ok(EventDecision::Over(ended));
-        }
+        lookup::refuse_stranger(context, &repo, &triggers, true).await?;
     }
     let found = repo.issue(number).await?;
     if found.pull_request.is_some() {
-        return Err(
-            Error::usage(format!("#{number} is a pull request, not an issue"))
-                .hint("comment on it, or give --prompt"),
-        );
+        let error = Error::usage(format!("#{number} is a pull request, not an issue"));
+        return Err(error.hint("comment on it, or give --prompt").into());
     }
     if found.state != "open" {
-        return Ok(EventDecision::Over(JobEnd::nothing(format!(
-            "issue #{number} is closed"
-        ))));
+        return Err(JobEnd::nothing(format!("issue #{number} is closed")).into());
     }
     let mut request = request_of_issue(context, actions, settings, &repo, number).await?;
     request.context.trigger_phrase = Some(settings.clone().resolve(false).trigger_phrase);
@@ -567,7 +549,7 @@ pub(crate) async fn of_issue(
     });
     lookup::note_own(&mut request.state, &plan.plan, is_own);
     let source = WorkSource::PlanText(plan.plan.texts());
-    Ok(EventDecision::work(source, request))
+    Ok(RequestedWork::new(source, request))
 }
 
 /// The request for work on an issue, on the branch of the issue.

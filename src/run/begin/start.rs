@@ -4,7 +4,6 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::error::Result;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::lookup;
 use crate::print::print;
 use crate::process;
 use crate::run::begin::answer::give_answer;
@@ -13,7 +12,7 @@ use crate::run::begin::described::dry_run;
 use crate::run::begin::prepare::{Asked, Prepared, directory, prepare};
 use crate::run::begin::reopen::{find, reopen};
 use crate::run::begin::restore::restore;
-use crate::run::begin::source::{self, PreparedSource, Start, report_not_started};
+use crate::run::begin::source::{self, PreparedSource, report_not_started};
 use crate::run::begin::take_over::take_over;
 use crate::run::execute::execute;
 use crate::run::state::lock::lock;
@@ -34,9 +33,9 @@ pub fn start(context: &Context, args: &RunArgs) -> Result<u8> {
         let left = find(context, args)?;
         reopen(context, args, left)?
     } else {
-        let source = match source::decide(context, args, &runtime)? {
-            Start::Over(ended) => return Ok(lookup::ended(context, &ended, &mut stdout())),
-            Start::Run(source) => *source,
+        let source = match source::decide(context, args, &runtime) {
+            Ok(source) => source,
+            Err(no_run) => return no_run.report(context, &mut stdout()),
         };
         let restored = restore(context, args, &source).inspect_err(|error| {
             report_not_started(context, source.request.as_ref(), error, &runtime);
