@@ -23,7 +23,7 @@ use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use kept_output::KeptOutput;
 pub use own_home::OwnHome;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -43,6 +43,8 @@ pub struct CheckContext<'a> {
     pub work_tree: &'a Path,
     /// The complete environment variables.
     pub env: &'a [(OsString, OsString)],
+    /// The variable with which git takes the work for committed, and the checks that get it.
+    pub as_committed: Option<((OsString, OsString), &'a BTreeSet<String>)>,
     /// How the checks are confined.
     pub sandbox: Option<Policy>,
     /// The home of checks that create files at the top of one.
@@ -247,6 +249,7 @@ async fn run_check(
         output: &output,
         is_whole,
         report: report.as_ref(),
+        as_committed: context.sees_as_committed(check),
         matchers: matchers.map_or(&[], Vec::as_slice),
         directories: directories.map_or(&[], Vec::as_slice),
         root: &root,
@@ -260,6 +263,21 @@ async fn run_check(
         result.note_refused(path);
     }
     (result, output)
+}
+
+impl CheckContext<'_> {
+    fn sees_as_committed(&self, check: &Check) -> bool {
+        let committed = self.as_committed.as_ref();
+        committed.is_some_and(|(_, checks)| checks.contains(&check.name))
+    }
+
+    fn environment(&self, check: &Check) -> Vec<(OsString, OsString)> {
+        let mut env = self.own_home.environment(self.env);
+        let committed = self.as_committed.iter();
+        let variable = committed.map(|(variable, _)| variable.clone());
+        env.extend(variable.filter(|_| self.sees_as_committed(check)));
+        env
+    }
 }
 
 /// A command of a check that has ended.
@@ -283,7 +301,7 @@ async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Lo
         program: "sh".into(),
         args: until_one_fails(&check.run),
         cwd: context.work_tree.to_path_buf(),
-        env: context.own_home.environment(context.env),
+        env: context.environment(check),
         stdin: Input::Null,
         limits: Limits::within(Duration::from_millis(check.timeout_ms)),
         sandbox: context.sandbox.clone(),

@@ -9,8 +9,10 @@ mod lexer;
 #[cfg(test)]
 mod tests;
 
+use crate::pattern::Pattern;
 use crate::text::file_name;
 use lexer::{Operator, Token, Word};
+use regex::Captures;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -494,22 +496,25 @@ impl Reader {
         }
     }
 
-    /// The word with the values of the variables that the text has set.
+    /// The word with the values of the variables that the text has set, or their defaults.
     fn expanded(&self, word: &Word) -> String {
-        if word.has_literal_dollar || !word.text.contains('$') {
+        static VARIABLE: Pattern = Pattern::only_if(
+            r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}$]*))?\}|([A-Za-z_]\w*))",
+            |text| text.contains('$'),
+        );
+        if word.has_literal_dollar {
             return word.text.clone();
         }
-        let names = self.state.variables.iter().rev();
-        names.fold(word.text.clone(), |text, (name, value)| {
-            let text = text.replace(&format!("${{{name}}}"), value);
-            let short = format!("${name}");
-            match text.split_once(&short) {
-                Some((start, end)) if !end.starts_with(is_of_name) => {
-                    format!("{start}{value}{end}")
-                }
-                _ => text,
-            }
-        })
+        let value = |found: &Captures<'_>| {
+            let name = found
+                .get(1)
+                .or(found.get(3))
+                .map_or("", |name| name.as_str());
+            let known = self.state.variables.get(name).map(String::as_str);
+            let default = found.get(2).map(|value| value.as_str());
+            known.or(default).unwrap_or(&found[0]).to_owned()
+        };
+        VARIABLE.replace_all(&word.text, value).into_owned()
     }
 }
 

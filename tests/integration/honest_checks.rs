@@ -37,8 +37,20 @@ fn a_check_that_asks_git_sees_only_what_it_changes_itself() {
         "git add -N . && git diff --exit-code",
         "test -z \"$(git ls-files --others --exclude-standard)\"",
         "sh ci/clean.sh",
+        "test -z \"$(git status --porcelain)\"",
+        "! git status --porcelain --untracked-files=all | grep .",
+        "git diff --quiet HEAD && git diff-index --quiet HEAD -- && grep -q fixed a.txt",
+        "make clean-tree",
+        "git add -A && git diff --cached --exit-code",
+        "python3 ci/clean.py",
     ] {
-        let files = [("ci/clean.sh", "git diff --exit-code\n")];
+        let script = "import subprocess\nexit(len(subprocess.check_output([\"git\", \"status\", \"-s\"])))\n";
+        let recipe = "clean-tree:\n\t@dirty=$$(git status -s); [ -z \"$$dirty\" ]\n";
+        let files = [
+            ("ci/clean.sh", "git diff --exit-code\n"),
+            ("Makefile", recipe),
+            ("ci/clean.py", script),
+        ];
         let (project, run) = verified_by(check, &files, &format!("echo new > new.txt; {FIX}"));
         let run = run.expect(0);
         assert_eq!(end(run.task(0)), ("done", "verified"), "{check}");
@@ -65,11 +77,21 @@ fn what_a_check_generates_is_part_of_the_work_and_what_it_cannot_settle_is_named
 
 #[test]
 fn a_check_that_compares_with_the_last_commit_names_the_remedy() {
-    let check = "test -z \"$(git status --porcelain)\"";
-    let (_, ended) = verified_by(check, &[], FIX);
-    let ended = ended.expect(1);
-    let shown = format!("{}\n{}", ended.stdout, ended.summary);
-    has(&shown, "use `git diff --exit-code` without a revision");
+    for (check, said) in [
+        (
+            "test -z \"$(git diff --name-only HEAD)\"",
+            "use `git diff --exit-code` without a revision",
+        ),
+        (
+            "grep -q broken a.txt || touch left.txt; test -z \"$(git status --porcelain)\"",
+            "git saw the work as committed: a check that finds changes then has made them itself",
+        ),
+    ] {
+        let (project, ended) = verified_by(check, &[], FIX);
+        let ended = ended.expect(1);
+        has(&format!("{}\n{}", ended.stdout, ended.summary), said);
+        assert_eq!(project.git(&["for-each-ref", "refs/sprag"]), "");
+    }
 }
 
 /// A project whose check writes this path below the home directory, where the sandbox allows only some places.
@@ -155,6 +177,20 @@ fn findings_of_a_linter_in_files_that_were_put_back_say_nothing_of_the_work() {
         let script = format!("echo fixed > tests/a_test.txt; {FIX}");
         let ended = run(&project, &script, &[]).expect(0);
         assert_eq!(end(ended.task(0)), ("done", reason), "{found_in}");
+    }
+}
+
+/// A linter that mends trailing spaces, and fails if it found any.
+#[test]
+fn a_linter_that_mends_the_original_files_runs_again_on_what_it_made() {
+    let mend =
+        "if grep -q ' $' *.txt tests/*.txt; then sed -i 's/ *$//' *.txt tests/*.txt; exit 1; fi";
+    let check = format!("{mend}; test \"$(head -n 1 tests/a_test.txt)\" = \"$(cat a.txt)\"");
+    for (old, reason) in [("fixed", "verified"), ("broken", "changed_expectations")] {
+        let project = project(&[("tests/a_test.txt", &format!("{old}  \nx\n"))], &check);
+        let script = format!("echo fixed > tests/a_test.txt; {FIX}");
+        let ended = run(&project, &script, &[]).expect(0);
+        assert_eq!(end(ended.task(0)), ("done", reason), "{old}");
     }
 }
 

@@ -1,11 +1,11 @@
 //! Who judges the work: one rule for every tool. Product source is left as the work made it, and everything else that
 //! was there before the run is put back for the proof. What no list names is on the safe side: it is put back.
 
+mod makefile;
 mod manifests;
 mod named;
 mod part;
 mod rust_tests;
-mod words;
 
 pub use named::{Named, Start};
 pub use part::{Part, Restored};
@@ -30,10 +30,10 @@ pub enum Role {
 }
 
 /// Endings of programming languages.
-const LANGUAGES: &str = " adb ads asm astro bas bash c cc cjs clj cljc cljs coffee cpp cr cs css csx cts cu cxx d dart
+const LANGUAGES: &str = " adb ads asm astro awk bas bash c cc cjs clj cljc cljs coffee cpp cr cs css csx cts cu cxx d dart
     el elm erl ex exs f f03 f90 f95 fish fs fsx gd gleam glsl go gql graphql groovy h hbs heex hh hpp hrl hs htm html
-    hxx idr inl ipynb j2 java jinja jl js jsx kt less lisp lua m mjs ml mli mm mts nim nut pas php pl pm proto ps1
-    psm1 purs py pyw pyx r R rb re res rkt rs s S sass scala scm scss sh slim sol sql svelte swift tcl tf thrift ts
+    hxx idr inl ipynb j2 java jinja jl jq js jsx kt less lisp lua m mjs ml mli mm mts nim nut pas php pl pm proto ps1
+    psm1 purs py pyw pyx r R rb re res rkt rs s S sass scala scm scss sed sh slim sol sql svelte swift tcl tf thrift ts
     tsx twig v vala vb vhd vue wat wgsl zig zsh ";
 
 /// Endings of documents, images and fonts.

@@ -26,6 +26,8 @@ pub struct Evidence<'a> {
     pub is_whole: bool,
     /// The content of its JUnit XML reports, if it declares any and wrote them.
     pub report: Option<&'a Report>,
+    /// Whether git took the work for committed.
+    pub as_committed: bool,
     /// The problem matchers for its output.
     pub matchers: &'a [Matcher],
     /// The directories, relative to the work tree, to which it changes.
@@ -105,6 +107,7 @@ impl CheckResult {
             output,
             is_whole: true,
             report: None,
+            as_committed: false,
             matchers: &[],
             directories: &[],
             root,
@@ -167,7 +170,8 @@ impl CheckResult {
             let explains_itself = result.failing_tests.is_empty()
                 && result.diagnostics.iter().all(|it| it.source == "git diff")
                 && compares_with_commit(&check.run);
-            let told = explains_itself.then(|| COMPARED.to_owned());
+            let is_committed = evidence.as_committed;
+            let told = explains_itself.then(|| compared(is_committed).to_owned());
             result.errors.splice(0..0, told);
             result.errors.truncate(HISTORY_ERRORS);
             let fingerprint = super::check_fingerprint(&check.name, &result.outcome, output);
@@ -311,8 +315,14 @@ impl Evidence<'_> {
     }
 }
 
-/// What a check that compares with the last commit does wrong.
-const COMPARED: &str = "it compares with the last commit, in which the work is not yet: use `git diff --exit-code` without a revision, since the work is staged";
+/// What a check that compares with the last commit does wrong; `as_committed` says that git took the work for committed.
+fn compared(as_committed: bool) -> &'static str {
+    if as_committed {
+        "git saw the work as committed: a check that finds changes then has made them itself, or left files that `.gitignore` does not name"
+    } else {
+        "it compares with the last commit, in which the work is not yet: use `git diff --exit-code` without a revision, since the work is staged"
+    }
+}
 
 /// Whether a command asks git how the work tree differs from the last commit.
 fn compares_with_commit(run: &str) -> bool {

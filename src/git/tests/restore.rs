@@ -344,23 +344,40 @@ fn checks_that_ask_git_find_the_work_staged_and_the_index_is_restored() {
         fs::remove_file(f.path("b")).unwrap();
         let before = f.git(&["status", "--porcelain"]);
         let snapshot = f.snapshot();
-        let (name, store) = f.repo.index_before_checks(&snapshot).unwrap().unwrap();
+        let staged = f.repo.index_before_checks(&snapshot, true).unwrap();
+        let staged = staged.unwrap();
+        let asks = |args: &[&str], as_committed: bool| {
+            let mut git = std::process::Command::new("git");
+            git.args(args).current_dir(f.path("."));
+            let variables = [Some(&staged.store), staged.as_committed.as_ref()];
+            for (name, value) in variables
+                .iter()
+                .flatten()
+                .take(1 + usize::from(as_committed))
+            {
+                git.env(name, value);
+            }
+            let output = git.output().unwrap();
+            (
+                output.status.code(),
+                String::from_utf8(output.stdout).unwrap(),
+            )
+        };
         assert_eq!(f.git(&["diff", "--name-status"]), "");
         assert_eq!(f.git(&["ls-files", "--others"]), "");
+        let names = ["diff", "--cached", "--name-status"];
+        assert_eq!(f.git(&names), "M\ta\nD\tb\nA\tnew\nA\tstaged");
         assert_eq!(
-            f.git(&["diff", "--cached", "--name-status"]),
-            "M\ta\nD\tb\nA\tnew\nA\tstaged"
+            asks(&["status", "--porcelain"], true),
+            (Some(0), String::new())
         );
+        assert_eq!(asks(&["diff-index", "--quiet", "HEAD"], true).0, Some(0));
+        assert_eq!(asks(&["diff-index", "--quiet", "HEAD"], false).0, Some(1));
         f.write("a", "rewritten\n");
-        let diff = std::process::Command::new("git")
-            .args(["diff", "--exit-code"])
-            .current_dir(f.path("."))
-            .env(name, store)
-            .output()
-            .unwrap();
-        let shown = String::from_utf8_lossy(&diff.stdout).into_owned();
-        assert_eq!(diff.status.code(), Some(1), "{shown}");
+        let (code, shown) = asks(&["diff", "--exit-code"], false);
+        assert_eq!(code, Some(1), "{shown}");
         assert!(shown.contains("-work\n+rewritten\n"), "{shown}");
+        assert_eq!(asks(&["status", "--porcelain"], true).1, " M a\n");
         f.write("a", "work\n");
         if dies {
             reopened(&mut f);
@@ -368,6 +385,7 @@ fn checks_that_ask_git_find_the_work_staged_and_the_index_is_restored() {
             f.repo.index_after_checks().unwrap();
         }
         assert_eq!(f.git(&["status", "--porcelain"]), before);
+        assert_eq!(f.git(&["for-each-ref", "refs/sprag"]), "");
     }
 }
 
@@ -377,7 +395,7 @@ fn the_index_belongs_to_the_tree_in_the_place_of_the_work() {
     f.write("a", "work\n");
     let (snapshot, start) = (f.snapshot(), f.repo.base_tree());
     f.repo.swap_to(&snapshot, &start, &BTreeSet::new()).unwrap();
-    f.repo.index_before_checks(&snapshot).unwrap();
+    f.repo.index_before_checks(&snapshot, false).unwrap();
     assert_eq!(f.git(&["status", "--porcelain"]), "");
     f.repo.index_after_checks().unwrap();
     f.repo.swap_back(&Exempt::default()).unwrap();

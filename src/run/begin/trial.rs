@@ -189,6 +189,7 @@ impl Running<'_> {
         let around = CheckContext {
             work_tree: self.trial.real.work_tree(),
             env: &self.env,
+            as_committed: None,
             sandbox: self.isolation.policy(Purpose::Check),
             own_home: &OwnHome::default(),
             cancel: &self.cancel,

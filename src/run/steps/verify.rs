@@ -23,7 +23,7 @@ use crate::run::steps::check_changes::named_at_start;
 use crate::run::steps::setup_commands::install_again;
 use crate::run::steps::signals::signals_of;
 use crate::settings::TaskConfig;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -268,17 +268,27 @@ async fn run_all(
     }
     load_matchers(parts, config)?;
     let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut asks_git = false;
+    let (mut asks_git, mut needing_commit) = (false, BTreeSet::new());
     for check in &config.checks {
         let named = before.map(|raw| named_at_start(&parts.tree.repo, raw, [check]));
         let named = named.unwrap_or_default();
-        asks_git |= named.words.contains("git");
+        asks_git |= named.words.contains("git") || named.needs_commit();
+        needing_commit.extend(named.needs_commit().then(|| check.name.clone()));
         let found = named.directories.into_iter().collect();
         directories.insert(check.name.clone(), found);
     }
+    let mut as_committed = None;
     if let Some(raw) = before.filter(|_| asks_git && !parts.tree.repo.started_with_jj()) {
-        match parts.tree.repo.change().index_before_checks(raw) {
-            Ok(store) => env.extend(store),
+        match parts
+            .tree
+            .repo
+            .change()
+            .index_before_checks(raw, !needing_commit.is_empty())
+        {
+            Ok(staged) => {
+                env.extend(staged.iter().map(|staged| staged.store.clone()));
+                as_committed = staged.and_then(|staged| staged.as_committed);
+            }
             Err(error) => parts.warn(format!(
                 "the work could not be staged for the checks: {}",
                 with_causes(&error.into())
@@ -288,6 +298,7 @@ async fn run_all(
     let around = CheckContext {
         work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
+        as_committed: as_committed.map(|variable| (variable, &needing_commit)),
         sandbox: parts.setup.isolation.policy(Purpose::Check),
         own_home: &parts.accounts.checks.own_home,
         cancel: &parts.setup.cancel,

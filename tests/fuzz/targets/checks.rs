@@ -52,6 +52,7 @@ fn read(output: &str, report: Option<&junit::Report>, matchers: &[Matcher]) {
         output: &unwrapped(output),
         is_whole: true,
         report,
+        as_committed: false,
         matchers,
         directories: &["a".to_owned(), "b/c".to_owned()],
         root: ROOT,

@@ -1,13 +1,13 @@
 //! What the command lines of checks name: the programs of the work tree that they run, directly, by a recipe or by a
 //! script of a package, and the directories in which they run.
 
-use super::words::{Simple, simple_commands};
+use super::makefile::{OTHER_GOALS, recipes_of};
 use crate::checks::tests_changed::is_test;
-use crate::command_line::is_assignment;
+use crate::command_line::{After, CommandLine, Simple, entered};
 use crate::pattern::Pattern;
-use crate::text::{file_ending, file_name};
+use crate::text::{file_ending, file_name, has_word};
 use globset::Glob;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The tree before the run. Paths are relative to the top of the work tree.
 pub trait Start {
@@ -34,6 +34,10 @@ pub struct Named {
     pub runs_tests: bool,
     /// What make would make if it did not exist.
     pub goals: BTreeSet<String>,
+    /// Whether a command asks git if anything differs from the last commit.
+    asks_if_changed: bool,
+    /// Whether a command works on what git says that differs from the last commit.
+    takes_changes: bool,
     /// Directories and files that test runners get.
     tests: BTreeSet<String>,
     /// Globs of texts with examples that a test runner tries.
@@ -45,6 +49,9 @@ static INTERPRETER: Pattern = Pattern::new(
     r"^(?:\.|source|(?:ba|da|k|z)?sh|python[\d.]*|pypy\d?|node|nodejs|ruby|perl|php|lua|deno|bun|tsx|ts-node|Rscript|julia|pwsh|run)$",
 );
 
+/// Programs that run the file after their option `-f`.
+const FILTERS: &[&str] = &["awk", "gawk", "jq", "mawk", "sed"];
+
 /// Test runners that report a result whenever their tests end.
 const REPORTING: &[&str] = &[
     "bats", "jest", "mocha", "phpunit", "py.test", "pytest", "rspec", "vitest",
@@ -55,19 +62,26 @@ const INSTALLING: &[&str] = &[
     "add", "echo", "i", "install", "printf", "require", "sync", "type", "which", "-v", "-V",
 ];
 
+/// Programs that judge their input.
+const JUDGES: &[&str] = &["cmp", "comm", "diff", "egrep", "fgrep", "grep"];
+
+/// Commands that judge the output of others which their words name.
+const COMPARING: &[&str] = &["[", "[[", "case", "cmp", "comm", "diff", "test"];
+
 /// Linters and compilers, whose arguments are no tests.
 static JUDGING: Pattern = Pattern::new(
     r"^(?:eslint|mypy|pyright|ruff|flake8|pylint|tsc|prettier|biome|(?:g|c)?cc|[gc]\+\+|clang(?:\+\+)?|rubocop|shellcheck)$",
 );
 
+/// How programs in other languages than the shell ask git whether anything has changed.
+static ASKS_GIT: Pattern = Pattern::new(r#"\bgit['",\s]+status\b"#);
+
+/// How they ask for the changes.
+static TAKES_FROM_GIT: Pattern = Pattern::new(r#"\bgit['",\s]+(?:diff|log|merge-base)\b"#);
+
 /// Options whose value configures the program.
 static CONFIGURES: Pattern = Pattern::new(
     r"^(?:-[cfpr]|--?(?:config\S*|file|import|include|library|patch|plugin|preset|project|require|rcfile|rules\w*|schema|settings|setup\w*|sp|test-name-pattern))$",
-);
-
-/// Scripts and goals that check something. Others start, serve or publish the work.
-static OTHER_GOALS: Pattern = Pattern::new(
-    r"^(?:bench|clean|demo|deploy|dev|dist|docs?|install|publish|release|run|serve|start|watch)\b",
 );
 
 /// Words of a path that say that it checks, whoever runs it.
@@ -122,6 +136,11 @@ impl Named {
             .any(|glob| glob.is_match(path))
     }
 
+    /// Whether the checks must see the work as the last commit: they only ask whether anything differs from it.
+    pub fn needs_commit(&self) -> bool {
+        self.asks_if_changed && !self.takes_changes
+    }
+
     /// Whether a linter leaves out what git ignores.
     pub fn obeys_gitignore(&self) -> bool {
         let linters = ["biome", "black", "oxlint", "prettier", "ruff", "typos"];
@@ -145,6 +164,8 @@ struct Place {
     in_script: bool,
     /// The directory of that script.
     script_dir: String,
+    /// Whether another command judges what the commands print: `x | grep y`, `[ "$(x)" = y ]`.
+    is_judged: bool,
 }
 
 struct Walk<'s> {
@@ -160,49 +181,83 @@ impl Walk<'_> {
             return;
         }
         let mut dirs = vec![dir.to_owned()];
-        let mut values: BTreeMap<String, String> = BTreeMap::new();
-        for mut command in simple_commands(text) {
-            for word in &mut command.words {
-                *word = expanded(word, &values);
-                if let Some((name, value)) = word.split_once('=').filter(|_| is_assignment(word)) {
-                    values.insert(name.to_owned(), value.to_owned());
-                }
-            }
-            if let [first, name, of, value, ..] = &command.words[..]
+        self.found.asks_if_changed |= ASKS_GIT.is_match(text);
+        let line = CommandLine::read(text);
+        if line.not_understood.contains("a here-document") {
+            // A shell may get it.
+            self.shell(&text.replace("<<", " "), dir, place);
+        }
+        let commands: Vec<&Simple> = line.commands().collect();
+        for (at, command) in commands.iter().enumerate() {
+            if let [first, _, of, values @ ..] = &command.words[..]
                 && (first == "for" && of == "in")
             {
-                values.insert(name.clone(), value.clone());
                 // A loop over directories enters each of them.
-                for word in command.words.get(3..).unwrap_or_default() {
+                for word in values {
                     dirs.extend(self.directories_at(dir, word));
                 }
             }
-            self.command(&command, &mut dirs, place);
+            let after = &commands[at + 1..];
+            self.git(command, after, dir);
+            let place = Place {
+                is_judged: place.is_judged || is_judged(command, after),
+                ..place.clone()
+            };
+            self.command(command, &mut dirs, &place);
         }
     }
 
-    fn command(&mut self, command: &Simple, dirs: &mut Vec<String>, place: &Place) {
-        let words = &command.words;
-        let installs = words.iter().any(|word| INSTALLING.contains(&word.as_str()));
-        let judges = words.iter().any(|word| JUDGING.is_match(file_name(word)));
-        let is_runner = words.iter().any(|word| {
-            REPORTING.contains(&file_name(word))
-                || word == "--test"
-                || ["unittest", "prove", "nose2", "behave"].contains(&file_name(word))
-        }) && !installs
-            && !judges;
-        let only_parses = words
-            .iter()
-            .any(|word| ["-n", "-en", "--check", "-l", "py_compile"].contains(&word.as_str()));
-        self.found.runs_tests |= is_runner
-            && words
+    /// Notes what a command asks git about changes.
+    fn git(&mut self, command: &Simple, after: &[&Simple], dir: &str) {
+        let Some(program) = command.program().filter(|program| program.name() == "git") else {
+            return;
+        };
+        let has = |words: &[&str]| {
+            program
+                .arguments
                 .iter()
-                .any(|word| REPORTING.contains(&file_name(word)) || word == "--test");
-        let (mut before, mut option, mut is_first) = ("", "", true);
-        for word in words {
+                .any(|word| words.contains(&word.as_str()))
+        };
+        // Other revisions than HEAD may have its tree, too.
+        const KNOWN: &str = "diff diff-index diff-tree log HEAD @ .";
+        let is_other = |word: &String| {
+            let path = entered(Some(dir), word).unwrap_or_default();
+            let is_path = self.start.is_file(&path) || self.start.is_directory(&path);
+            !(word.starts_with('-') || has_word(KNOWN, word) || is_path)
+        };
+        let mut named = program.arguments.iter().take_while(|word| *word != "--");
+        let compares = has(&["diff", "diff-index", "diff-tree", "log"]);
+        let is_taken = piped(after).any(|other| other.has_before("xargs"));
+        let to_head = has(&["HEAD", "@", "--cached", "--staged", "diff-index"]);
+        let decides = has(&["--quiet", "--exit-code"]);
+        self.found.asks_if_changed |= has(&["status", "--dirty"]) || compares && to_head && decides;
+        self.found.takes_changes |=
+            compares && (named.any(is_other) || to_head && !decides) || is_taken;
+    }
+
+    fn command(&mut self, command: &Simple, dirs: &mut Vec<String>, place: &Place) {
+        let own = command.assignments.iter().skip(command.exported);
+        let mut words: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
+        words.extend(command.words.iter().chain(&command.files).cloned());
+        let words = &words;
+        let arguments = command
+            .program()
+            .map_or(0, |program| program.arguments.len());
+        let behind = arguments + command.files.len();
+        let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+        let runs = |names: &[&str]| words.iter().any(|word| names.contains(&file_name(word)));
+        let judges = words.iter().any(|word| JUDGING.is_match(file_name(word)));
+        let reports = runs(REPORTING) || has(&["--test"]);
+        let starts = reports || runs(&["unittest", "prove", "nose2", "behave"]);
+        let is_runner = starts && !has(INSTALLING) && !judges;
+        let only_parses = has(&["-n", "-en", "--check", "-l", "py_compile"]);
+        self.found.runs_tests |= is_runner && reports;
+        let (mut before, mut option) = ("", "");
+        for (at, word) in words.iter().enumerate() {
             if word.contains(char::is_whitespace) {
                 let inner = Place {
                     depth: place.depth + 1,
+                    is_judged: place.is_judged || compares(command),
                     ..place.clone()
                 };
                 for dir in dirs.clone() {
@@ -214,13 +269,8 @@ impl Walk<'_> {
             let value = word
                 .rsplit_once('=')
                 .map_or(word.as_str(), |(_, value)| value);
-            if let Some((name, glob)) = word
-                .split_once('=')
-                .filter(|_| word.contains("doctest-glob"))
-            {
-                self.found
-                    .examples
-                    .extend((name.starts_with('-')).then(|| format!("**/{glob}")));
+            if let Some(glob) = word.strip_prefix("--doctest-glob=") {
+                self.found.examples.insert(format!("**/{glob}"));
             }
             if word.starts_with('-') && !word.contains('=') {
                 option = word;
@@ -237,8 +287,13 @@ impl Walk<'_> {
                 if enters {
                     dirs.extend(self.directories_at(&dir, value));
                 }
-                let runs = is_first || INTERPRETER.is_match(file_name(before));
-                let configures = CONFIGURES.is_match(own_option) && !(own_option == "-c" && judges);
+                let is_script = own_option == "-f" && FILTERS.contains(&file_name(before));
+                let runs = at + behind < words.len()
+                    || is_script
+                    || INTERPRETER.is_match(file_name(before));
+                let configures = !is_script
+                    && CONFIGURES.is_match(own_option)
+                    && !(own_option == "-c" && judges);
                 self.word(
                     value,
                     &dir,
@@ -248,7 +303,6 @@ impl Walk<'_> {
                         is_module: option == "-m",
                         configures: configures && !place.in_script,
                         is_runner,
-                        is_judged: command.is_judged,
                     },
                 );
                 self.recipes(file_name(word), words, &dir, place);
@@ -256,7 +310,6 @@ impl Walk<'_> {
             if before == "doctest" {
                 self.found.examples.insert(value.to_owned());
             }
-            is_first &= is_assignment(word) || BEFORE_A_COMMAND.contains(&word.as_str());
             (before, option) = (word, "");
         }
         dirs.dedup();
@@ -280,7 +333,7 @@ impl Walk<'_> {
             return;
         }
         for dir in [dir, &place.script_dir, ""] {
-            let Some(path) = joined(dir, word) else {
+            let Some(path) = entered(Some(dir), word) else {
                 continue;
             };
             let module = path.replace('.', "/");
@@ -295,7 +348,7 @@ impl Walk<'_> {
                 }
                 let is_program =
                     used.runs || used.is_module || word.contains('/') && self.is_program(path);
-                let is_work = place.in_script || used.is_judged || ENTRY_POINT.is_match(path);
+                let is_work = place.in_script || place.is_judged || ENTRY_POINT.is_match(path);
                 let counts = is_program && (!is_work || CHECKS.is_match(path));
                 if counts || used.configures {
                     self.script(path, dir, place);
@@ -330,6 +383,7 @@ impl Walk<'_> {
             depth: place.depth + 1,
             in_script: true,
             script_dir: parent(path).to_owned(),
+            is_judged: false,
         };
         let is_shell = text
             .lines()
@@ -339,13 +393,15 @@ impl Walk<'_> {
             self.shell(&text, dir, &inner);
             return;
         }
+        self.found.asks_if_changed |= ASKS_GIT.is_match(&text);
+        self.found.takes_changes |= TAKES_FROM_GIT.is_match(&text);
         let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
         for word in text
             .split(is_end)
             .filter(|word| word.contains('/') || word.contains('.'))
         {
             for dir in [dir, &inner.script_dir, ""] {
-                let path = joined(dir, word)
+                let path = entered(Some(dir), word)
                     .filter(|path| self.start.is_file(path) && CHECKS.is_match(path));
                 if let Some(path) = path.filter(|path| !is_test(path)) {
                     self.script(&path, dir, &inner);
@@ -362,39 +418,27 @@ impl Walk<'_> {
         };
         match program {
             "make" | "gmake" | "bmake" | "just" => {
-                for name in [
-                    "GNUmakefile",
-                    "makefile",
-                    "Makefile",
-                    "justfile",
-                    "Justfile",
-                ] {
-                    let path = joined(dir, name).unwrap_or_default();
+                for name in "GNUmakefile makefile Makefile justfile Justfile".split(' ') {
+                    let path = entered(Some(dir), name).unwrap_or_default();
                     if let Some(text) = self.start.read(&path).filter(|_| self.start.is_file(&path))
                     {
-                        let (recipes, goals) = recipes_of(&text);
+                        let (recipes, goals) = recipes_of(&text, words);
                         self.found
                             .goals
-                            .extend(goals.iter().filter_map(|goal| joined(dir, goal)));
+                            .extend(goals.iter().filter_map(|goal| entered(Some(dir), goal)));
                         self.shell(&recipes, dir, &inner);
                     }
                 }
             }
             "npm" | "npx" | "pnpm" | "yarn" | "bun" | "turbo" | "lerna" | "nx" | "run-s"
             | "run-p" | "npm-run-all" => {
-                let of_all = [
-                    "--workspaces",
-                    "-ws",
-                    "-w",
-                    "--workspace",
-                    "-r",
-                    "--recursive",
-                ];
+                const OF_ALL: &str = "--workspaces -ws -w --workspace -r --recursive";
                 let is_of_all = words.iter().any(|word| {
                     let option = word.split('=').next().unwrap_or_default();
-                    of_all.contains(&option) || ["turbo", "lerna", "nx"].contains(&file_name(word))
+                    has_word(OF_ALL, option) || has_word("turbo lerna nx", file_name(word))
                 });
-                let mut manifests: Vec<String> = joined(dir, "package.json").into_iter().collect();
+                let mut manifests: Vec<String> =
+                    entered(Some(dir), "package.json").into_iter().collect();
                 if is_of_all {
                     let all = self.start.paths().iter();
                     let all = all.filter(|path| {
@@ -426,7 +470,7 @@ impl Walk<'_> {
         let mut dirs = vec![String::new()];
         dirs.extend(self.found.directories.iter().cloned());
         let names = CONFIGURATIONS.split_whitespace();
-        let paths = names.flat_map(|name| dirs.iter().filter_map(|dir| joined(dir, name)));
+        let paths = names.flat_map(|name| dirs.iter().filter_map(|dir| entered(Some(dir), name)));
         for path in paths.collect::<Vec<_>>() {
             let Some(text) = self.start.read(&path) else {
                 continue;
@@ -440,7 +484,7 @@ impl Walk<'_> {
                         .next()
                         .unwrap_or_default()
                         .to_owned();
-                    let Some(dir) = joined(parent(&path), word.trim_matches('/')) else {
+                    let Some(dir) = entered(Some(parent(&path)), word.trim_matches('/')) else {
                         continue;
                     };
                     if !dir.is_empty() && !PRODUCT.is_match(&dir) && self.start.is_directory(&dir) {
@@ -453,7 +497,7 @@ impl Walk<'_> {
 
     /// The directories that a word stands for, which may have a `*` for one name.
     fn directories_at(&self, dir: &str, word: &str) -> Vec<String> {
-        let Some(path) = joined(dir, word.trim_end_matches('/')) else {
+        let Some(path) = entered(Some(dir), word.trim_end_matches('/')) else {
             return Vec::new();
         };
         match path.split_once('*') {
@@ -490,97 +534,35 @@ struct Use {
     is_module: bool,
     configures: bool,
     is_runner: bool,
-    is_judged: bool,
 }
 
-/// Words that come before a command.
-const BEFORE_A_COMMAND: &[&str] = &[
-    "!", "{", "command", "do", "elif", "else", "env", "exec", "if", "nice", "nohup", "then",
-    "time", "until", "while",
-];
-
-/// The commands of a makefile or a similar file, and the files that it would make.
-fn recipes_of(text: &str) -> (String, BTreeSet<String>) {
-    let text = text.replace("\\\n", " ");
-    let (mut values, mut goals, mut recipes) = (BTreeMap::new(), BTreeSet::new(), String::new());
-    let mut is_open = false;
-    for line in text.lines() {
-        if let Some(recipe) = line.strip_prefix(['\t', ' ']) {
-            if is_open {
-                recipes.push_str(recipe.trim_start().trim_start_matches(['@', '-', '+']));
-                recipes.push('\n');
-            }
-        } else if let Some((name, value)) = line.split_once('=').filter(|(name, _)| {
-            !name
-                .trim_end_matches([':', '?', '+', ' '])
-                .contains([':', ' '])
-        }) {
-            values.insert(
-                name.trim_end_matches([':', '?', '+', ' ']).to_owned(),
-                value.trim().to_owned(),
-            );
-        } else if let Some((targets, needs)) =
-            line.split_once(':').filter(|_| !line.starts_with('#'))
-        {
-            is_open = !targets
-                .split_whitespace()
-                .all(|target| OTHER_GOALS.is_match(target));
-            if targets.trim() == ".PHONY" {
-                let phony: Vec<&str> = needs.split_whitespace().collect();
-                goals.retain(|goal: &String| !phony.contains(&goal.as_str()));
-                continue;
-            }
-            let plain = targets
-                .split_whitespace()
-                .filter(|target| !target.contains(['$', '%', '(', '*', '/', '.']));
-            goals.extend(plain.map(str::to_owned));
-            if let Some((_, inline)) = needs.split_once(';') {
-                recipes.push_str(inline);
-                recipes.push('\n');
-            }
-        }
-    }
-    let recipes = recipes
-        .replace("$(MAKE)", "make")
-        .replace("${MAKE}", "make")
-        .replace("$$", "$");
-    static VARIABLE: Pattern = Pattern::new(r"\$[({](\w+)[)}]");
-    let value = |found: &regex::Captures<'_>| values.get(&found[1]).cloned().unwrap_or_default();
-    (VARIABLE.replace_all(&recipes, value).into_owned(), goals)
-}
-
-/// A word with the values of the variables that are known.
-fn expanded(word: &str, values: &BTreeMap<String, String>) -> String {
-    static VARIABLE: Pattern = Pattern::only_if(
-        r"\$(?:\{([A-Za-z_]\w*)(?::?-([^}$]*))?\}|([A-Za-z_]\w*))",
-        |text| text.contains('$'),
-    );
-    let value = |found: &regex::Captures<'_>| {
-        let name = found
-            .get(1)
-            .or(found.get(3))
-            .map_or("", |name| name.as_str());
-        let default = found.get(2).map(|value| value.as_str().to_owned());
-        values
-            .get(name)
-            .cloned()
-            .or(default)
-            .unwrap_or_else(|| found[0].to_owned())
+/// Whether another command judges what this one prints; `after` are those that follow.
+fn is_judged(command: &Simple, after: &[&Simple]) -> bool {
+    let is_outer = |other: &&&Simple| !other.is_substitution;
+    let around = after
+        .iter()
+        .find(is_outer)
+        .filter(|_| command.is_substitution);
+    let judges = |other: &Simple| {
+        other
+            .program()
+            .is_some_and(|program| JUDGES.contains(&program.word))
     };
-    VARIABLE.replace_all(word, value).into_owned()
+    around.is_some_and(|other| compares(other)) || piped(after).any(judges)
 }
 
-/// A path in a directory; `None` if it leads out of the work tree.
-fn joined(dir: &str, word: &str) -> Option<String> {
-    let mut parts: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
-    for part in word.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()?),
-            part => parts.push(part),
-        }
-    }
-    Some(parts.join("/"))
+/// The first of these commands, as far as each gets the output of the one before it.
+fn piped<'c>(after: &'c [&Simple]) -> impl Iterator<Item = &'c Simple> {
+    after
+        .iter()
+        .copied()
+        .take_while(|other| other.after == After::Pipe)
+}
+
+/// Whether a command judges the output of others which its words name, or keeps it in a variable.
+fn compares(command: &Simple) -> bool {
+    let program = command.program();
+    program.is_none_or(|program| COMPARING.contains(&program.word))
 }
 
 fn parent(path: &str) -> &str {

@@ -134,7 +134,7 @@ const PROJECTS: &[Project] = &[
         new_work: "tool/new.py",
     },
     Project {
-        check: "sh greet.sh | grep -qx hello; [ \"$(sh main.sh)\" = x ]; sh -n parsed.sh; sh check.sh | grep -q ok; ./run.sh | tee log; python3 main.py > log",
+        check: "sh greet.sh | grep -qx hello; [ \"$(sh main.sh)\" = x ]; sh -n parsed.sh; sh check.sh | grep -q ok; ./run.sh | tee log; python3 main.py > log; test \"$(awk -f sum.awk n.txt)\" = 3; jq -f rules.jq in.json",
         files: &[
             ("greet.sh", "#!/bin/sh\n"),
             ("main.sh", ""),
@@ -142,9 +142,11 @@ const PROJECTS: &[Project] = &[
             ("check.sh", ""),
             ("run.sh", "#!/bin/sh\n"),
             ("main.py", ""),
+            ("sum.awk", ""),
+            ("rules.jq", ""),
         ],
-        judge: "check.sh run.sh",
-        work: "greet.sh main.sh parsed.sh main.py",
+        judge: "check.sh run.sh rules.jq",
+        work: "greet.sh main.sh parsed.sh main.py sum.awk n.txt",
         new_judge: "",
         new_work: "",
     },
@@ -308,4 +310,39 @@ fn makefiles_that_name_themselves_come_to_an_end() {
     let named = Named::of(["make test"], &Tree::of(&files));
     assert!(named.programs.contains("x.sh"));
     assert!(named.goals.contains("test"));
+}
+
+#[test]
+fn a_check_that_only_asks_whether_anything_changed_sees_the_work_as_committed() {
+    let script = "import subprocess\nsubprocess.run(['git', 'status'])\n";
+    let tree = Tree::of(&[
+        (
+            "package.json",
+            "{\"scripts\":{\"ci\":\"git status -s | (! grep .)\"}}",
+        ),
+        ("src/a.js", ""),
+        ("clean.py", script),
+        ("ci/x.sh", "bash <<E\ngit diff-index --quiet HEAD --\nE\n"),
+    ]);
+    for (check, expected) in [
+        ("test -z \"$(git -C . status --porcelain)\"", true),
+        ("git diff --exit-code HEAD -- src main", true),
+        ("git add -A && git diff --cached --quiet", true),
+        ("git diff HEAD --quiet src/a.js", true),
+        ("git describe --dirty | (! grep dirty)", true),
+        ("npm run ci", true),
+        ("python3 clean.py", true),
+        ("sh ci/x.sh", true),
+        ("make test; git diff --exit-code", false),
+        ("git status -s | cut -c4- | xargs lint", false),
+        ("git diff HEAD | scan; git status", false),
+        ("git diff --quiet origin/main -- src && git status", false),
+        ("git diff --quiet main...HEAD && git status", false),
+    ] {
+        assert_eq!(
+            Named::of([check], &tree).needs_commit(),
+            expected,
+            "{check}"
+        );
+    }
 }
