@@ -483,7 +483,7 @@ impl Outcome {
                 )
             } else {
                 format!(
-                    "{done}; it passes only with the changed `{file}`: with the original one, these fail: {}{others}",
+                    "{done}; it passes only with the changed `{file}`: without that change, these fail: {}{others}",
                     listed(tests)
                 )
             };

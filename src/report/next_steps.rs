@@ -438,10 +438,10 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("do what the report asks for, or change the task, then run it again")
         }
         Reason::ChangedExpectations if summary.status == Some(RunStatus::Blocked) => {
-            Some("find out what became of the files that judge the work before you take the patch")
+            Some("look at the changes of the files named above before you take the patch")
         }
         Reason::ChangedExpectations => Some(
-            "find out what became of the files that judge the work, and what the commit lacks, before you accept it",
+            "look at the changes of the files named above before you accept the work; if one of them is the product and no test, name it in the setting `product`",
         ),
         Reason::UnstableChecks => {
             Some("make the checks leave the work tree unchanged, or commit what they write")

@@ -61,6 +61,26 @@ fn code_that_ends_its_test_runner_verifies_nothing() {
     );
 }
 
+/// A test that was red is not green because product code has it skipped.
+#[test]
+fn a_test_that_product_code_skips_verifies_nothing() {
+    let test = "import unittest\nimport app\n\n\nclass T(unittest.TestCase):\n    def test_one(self):\n        pass\n\n    def test_two(self):\n        self.assertEqual(app.two(), 2)\n";
+    let project = Project::new(&[
+        ("app.py", "def two():\n    return 1\n"),
+        ("test_app.py", test),
+        ("plan.yaml", &plan("python3 -B -m unittest")),
+    ]);
+    let skip = "printf 'import unittest\\ndef two(): raise unittest.SkipTest(\"\")\\n' > app.py; echo Done.";
+    let run = run(&project, skip).expect(0);
+    let task = run.task(0);
+    assert_eq!(task["reason"], "changed_expectations", "{}", run.stdout);
+    let message = task["message"].as_str().unwrap();
+    let lost = "ran 2 tests on the tree on which the task started, and 1 test with the change";
+    assert!(message.contains(lost), "{message}");
+    let evidence = task["evidence"].to_string();
+    assert!(!evidence.contains("red_to_green"), "{evidence}");
+}
+
 #[test]
 fn tests_that_all_run_need_no_further_proof() {
     let run = run(

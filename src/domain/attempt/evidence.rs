@@ -97,9 +97,12 @@ impl EvidenceLine {
 /// a run of the checks.
 pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
     let mut lines = match outcome {
-        Outcome::Verified { .. } => since_start(state, &BTreeSet::new()),
+        Outcome::Verified { .. } => since_start(state, Some(&BTreeSet::new())),
+        Outcome::ChangedExpectations {
+            unknown: Some(_), ..
+        } => since_start(state, None),
         Outcome::KnownFailures { tests, .. } | Outcome::ChangedExpectations { tests, .. } => {
-            since_start(state, &tests.iter().cloned().collect())
+            since_start(state, Some(&tests.iter().cloned().collect()))
         }
         Outcome::Unverified { .. } | Outcome::AlreadySatisfied { .. } => Vec::new(),
         _ => return Vec::new(),
@@ -127,8 +130,8 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
 }
 
 /// The results of the checks compared with those on the tree on which the task started. The failures in `still` are the
-/// same as there.
-fn since_start(state: &TaskState, still: &BTreeSet<String>) -> Vec<EvidenceLine> {
+/// same as there; without it, it is not known whether any failure has gone.
+fn since_start(state: &TaskState, still: Option<&BTreeSet<String>>) -> Vec<EvidenceLine> {
     let proofs = &state.proofs;
     let proved = matches!(
         &proofs.new_tests,
@@ -144,7 +147,7 @@ fn since_start(state: &TaskState, still: &BTreeSet<String>) -> Vec<EvidenceLine>
         Some(ProofResult::Failed { failed }) => {
             let green: Vec<String> = names(failed)
                 .into_iter()
-                .filter(|name| !still.contains(name))
+                .filter(|name| still.is_some_and(|still| !still.contains(name)))
                 .collect();
             if !green.is_empty() {
                 lines.insert(0, EvidenceLine::new(EvidenceKind::RedToGreen, green));
@@ -232,6 +235,20 @@ mod tests {
             after(Some(failed(&["a", "b"])), &known),
             ["1 test went from failing to passing: a"]
         );
+    }
+
+    #[test]
+    fn nothing_became_green_where_the_original_tests_are_not_known_to_pass() {
+        let unknown = Outcome::ChangedExpectations {
+            commit: None,
+            accepted: true,
+            files: Vec::new(),
+            not_committed: true,
+            only_with: None,
+            tests: Vec::new(),
+            unknown: Some("check test ran 2 tests".into()),
+        };
+        assert!(after(Some(failed(&["a"])), &unknown).is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! which the task started.
 
 use super::verdict::{CheckOutcome, CheckResult};
+use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +57,16 @@ impl Reported {
             }
             let (name, said) = (&result.name, result.said);
             let counts = result.counts;
-            // If only failed tests are counted, at least these ran.
+            // If only failed tests are counted, at least these ran. A test may fail more than once.
+            let named: BTreeSet<&String> =
+                result.failing_tests.iter().map(|test| &test.id).collect();
+            let most = if named.is_empty() {
+                u64::MAX
+            } else {
+                named.len() as u64
+            };
             let failed = counts.failed.filter(|failed| *failed > 0);
+            let failed = failed.map(|failed| failed.min(most));
             if let Some(passed) = counts.passed.or(failed.map(|_| 0)) {
                 let ran = passed.saturating_add(failed.unwrap_or(0));
                 all.ran
@@ -90,8 +99,8 @@ impl Reported {
         all
     }
 
-    /// One line for each check that reported tests at the `start` and has now lost most of them: it reports
-    /// none at all, or less than half as many. The same for each check that passes in spite of failed tests, or whose
+    /// One line for each check that reported tests at the `start` and has now lost some of them: it reports
+    /// none at all, or not as many. The same for each check that passes in spite of failed tests, or whose
     /// tests have no known end, which was not so at the start.
     pub fn lost_since(&self, start: &Self) -> Vec<String> {
         let lost = |(check, before): (&String, &u64)| {
@@ -111,11 +120,10 @@ impl Reported {
                 // It reported something, and the number cannot be known.
                 None => return None,
             };
-            let is_lost = *before > 0 && now < before.div_ceil(2);
+            let is_lost = now < *before;
             let tests = |number: u64| match number {
                 0 => "none".to_owned(),
-                1 => "1 test".to_owned(),
-                _ => format!("{number} tests"),
+                _ => text::count(number, "test"),
             };
             is_lost.then(|| {
                 let (before, now) = (tests(*before), tests(now));
@@ -201,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_is_lost_if_it_is_less_than_half() {
+    fn tests_are_lost_if_there_are_fewer() {
         let of = |ran: Option<u64>, is_silent: bool| Reported {
             ran: ran
                 .into_iter()
@@ -214,7 +222,7 @@ mod tests {
             let start = of(Some(before), false);
             for now in 0..25 {
                 let lost = !of(Some(now), false).lost_since(&start).is_empty();
-                assert_eq!(lost, now * 2 < before, "{before} {now}");
+                assert_eq!(lost, now < before, "{before} {now}");
             }
             let is_lost = |now: Reported| !now.lost_since(&start).is_empty();
             assert_eq!(is_lost(of(None, true)), before > 0);
@@ -277,6 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn skipped_tests_have_not_run_and_a_test_that_fails_twice_is_one() {
+        let line = "=".repeat(70);
+        let failure =
+            |name: &str| format!("{line}\nFAIL: {name} (t.T.{name})\n{}\n", "-".repeat(70));
+        let twice = [failure("a"), failure("a")].concat();
+        let end = "Ran 2 tests in 0.1s\n\nFAILED (failures=";
+        let start = failed(&format!("{}{end}1)\n", failure("a")));
+        assert_eq!(start.ran.get("test"), Some(&2));
+        let skipped = passed("Ran 2 tests in 0.1s\n\nOK (skipped=1)\n");
+        assert_eq!(skipped.lost_since(&start).len(), 1);
+        let start = failed(&format!("{twice}{end}2)\n"));
+        assert_eq!(start.ran.get("test"), Some(&1));
+    }
+
+    #[test]
     fn a_run_of_no_test_is_doubtful_and_failed_tests_alone_have_run() {
         let none = passed(
             "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
@@ -297,6 +320,7 @@ mod tests {
         for output in [
             "Test project /w/build\nNo tests were found!!!\n",
             "?   \texample.org/x\t[no test files]\n",
+            "t/a.t .. skipped: x\nFiles=1, Tests=0,  0 wallclock secs\nResult: NOTESTS\n",
             "ok  \texample.org/x\t0.01s [no tests to run]\n",
             "\n----------------------------------------------------------------------\nRan 0 tests in 0.000s\n\nOK\n",
             "No tests found, exiting with code 0\n",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// The words with which test runners say that they ran no test.
 static NO_TEST: Pattern = Pattern::new(
-    r"(?i)\bno (?:matching )?(?:tests?|examples|specs) (?:cases? |files? |suites? |specs? )?(?:(?:is|are|were|was|have been) )?(?:available|collected|defined|discovered|executed|found|ran|run|selected|to run)\b|\[no test files\]|\btests are skipped\b|:test NO-SOURCE\b|\b(?:collected|executed|found|ran|running) (?:0|zero) tests?\b",
+    r"(?i)\bno (?:matching )?(?:tests?|examples|specs) (?:cases? |files? |suites? |specs? )?(?:(?:is|are|were|was|have been) )?(?:available|collected|defined|discovered|executed|found|ran|run|selected|to run)\b|\[no test files\]|^Result: NOTESTS\b|\btests are skipped\b|:test NO-SOURCE\b|\b(?:collected|executed|found|ran|running) (?:0|zero) tests?\b",
 );
 
 /// What one run of a check reported about its tests.

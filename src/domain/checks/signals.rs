@@ -99,8 +99,8 @@ static SUPPRESSION: Pattern = Pattern::new(
 );
 static TEST_DETECTION: Pattern = Pattern::new(
     r"(?x)\b(?:PYTEST_CURRENT_TEST|JEST_WORKER_ID|VITEST(?:_WORKER_ID)?|RUST_TEST_THREADS|PHPUNIT_\w+|CYPRESS|PLAYWRIGHT)\b
-    | \b(?:pytest|unittest|_pytest|vitest|mocha|jasmine|rspec|minitest|phpunit)\b | \bjest\b | \bjest\.fn\b
-    | NODE_ENV\W{1,12}test\b | RAILS_ENV\W{1,12}test\b | \btesting\.Testing\(\) | \bcfg!\(test\) | \b_?is_?[Tt]est(?:ing|_?[Mm]ode)?\(
+    | \b(?:pytest|unittest|_pytest|vitest|mocha|jasmine|rspec|minitest|phpunit)\b | \bTest2?::\w | \bjest\b | \bjest\.fn\b
+    | NODE_ENV\W{1,12}test\b | RAILS_ENV\W{1,12}test\b | \btesting\.Testing\(\) | \bcfg!\(test\) | \bcfg\(not\(test\)\) | \b_?is_?[Tt]est(?:ing|_?[Mm]ode)?\(
     | \b(?:inspect\.stack|sys\._getframe|traceback\.extract_stack)\( | sys\.argv\[0\].*test",
 );
 static EARLY_EXIT: Pattern = Pattern::new(
@@ -121,7 +121,7 @@ static ENDS_HANDLER: Pattern = Pattern::new(r"^\s*(?:pass|\.\.\.|continue|\}|end
 static PATCHED: Pattern = Pattern::new(
     r"(?x)\b[A-Z]\w*\.prototype\.\w+\s*= | \bObject\.(?:defineProperty|assign)\(\s*(?:\w+\.prototype|globalThis|global|window)\b | \b(?:globalThis|global|window)\.\w+\s*=[^=]
     | \b(?:builtins|sys|os|time|datetime|random|unittest|pytest)\.\w+\s*=[^=] | \bsetattr\(\s*(?:[a-z]\w*\s*,\s*['\x22]__|builtins|sys\b|[A-Z]) | \bsys\.modules\[ | \b__eq__\s*=[^=]
-    | ^\s*class\s+(?:String|Integer|Float|Array|Hash|Object|NilClass|Kernel)\s*$ | \bmonkey_?patch",
+    | ^\s*class\s+(?:String|Integer|Float|Array|Hash|Object|NilClass|Kernel)\s*$ | \bmonkey_?patch | \bdef\s+__eq__\b.*\breturn\s+True\b | ^\s*(?:function\s+)?(?:test|exit)\s*\(\)\s*\{",
 );
 static SKIP: Pattern = Pattern::new(
     r"(?x)@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b | \b(?:pytest|self|unittest)\.(?:skip|skipTest|xfail|importorskip)\(

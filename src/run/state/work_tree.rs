@@ -304,6 +304,7 @@ impl WorkTree {
     /// # Errors
     /// When one cannot be removed.
     pub fn drop_altered_artifacts(&mut self) -> anyhow::Result<()> {
+        self.uncommitted.before_checks(&self.repo);
         let known: Vec<&Vec<u8>> = self.artifact_contents.keys().collect();
         let now = self.repo.contents_of(&known);
         let of_both = self.artifact_contents.iter().zip(now);

@@ -8,10 +8,13 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::{ChangeKind, RawSnapshot, Repo, display_path};
 use crate::plain_file;
 use crate::run::steps::installed::Installed;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// The most ignored files that are looked at.
@@ -41,8 +44,11 @@ pub struct Uncommitted {
     ignored: BTreeSet<Vec<u8>>,
     /// Whether a task of the run has started.
     has_started: bool,
-    /// The same, made by checks since then.
+    /// The same, made by checks since then, and not changed by others.
     made_by_checks: BTreeSet<Vec<u8>>,
+    /// When checks last ended, in nanoseconds.
+    #[serde(default)]
+    checked_at: i64,
 }
 
 impl Uncommitted {
@@ -90,9 +96,26 @@ impl Uncommitted {
             .filter(|path| !there.contains(path.as_slice()));
         self.ignored.extend(new.cloned());
         let made = uncommitted(repo, after, |path| !there.contains(path));
-        let known = self.made_by_checks.len();
         self.made_by_checks.extend(made);
-        known != self.made_by_checks.len()
+        self.checked_at = Timestamp::now()
+            .as_nanosecond()
+            .try_into()
+            .unwrap_or(i64::MAX);
+        !self.made_by_checks.is_empty()
+    }
+
+    /// Leaves to the agent what checks have made and it has changed since, before they run again.
+    pub fn before_checks(&mut self, repo: &Repo) {
+        let top = repo.real().work_tree();
+        let checked_at = self.checked_at;
+        self.made_by_checks.retain(|path| {
+            let mut files = Vec::new();
+            below(&top.join(std::ffi::OsStr::from_bytes(path)), &mut files);
+            let is_as_made =
+                |meta: Metadata| meta.ctime() * 1_000_000_000 + meta.ctime_nsec() <= checked_at;
+            let mut files = files.iter();
+            files.all(|file| file.symlink_metadata().is_ok_and(is_as_made))
+        });
     }
 
     /// What no commit contains and was not there when the task started, with the lists of what builds have made of

@@ -61,6 +61,26 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// A product that the checks built before the first turn proves nothing once the agent has changed it.
+#[test]
+fn a_product_of_a_build_that_the_agent_changes_is_built_again() {
+    let build = "test -e out/t || { mkdir -p out && cp work.txt out/t; }";
+    let check = format!("{build}; grep -qx fixed out/t");
+    for (agent, reason) in [
+        (
+            "echo fixed > out/t; echo y > other.txt",
+            "changed_expectations",
+        ),
+        ("echo fixed > work.txt; rm out/t", "verified"),
+        ("echo fixed | tee work.txt > out/t", "verified"),
+    ] {
+        let settings = "max_retries: 0\nbaseline: first\n";
+        let project = project(FILES, &check, settings);
+        let run = run(&project, &format!("{agent}; echo Done."), &[]).expect(0);
+        assert_eq!(run.task(0)["reason"], reason, "{agent}: {}", run.stdout);
+    }
+}
+
 #[test]
 fn what_only_this_work_tree_has_proves_nothing() {
     for (path, agent, named) in ELSEWHERE {
