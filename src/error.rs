@@ -102,6 +102,14 @@ impl Error {
         }
     }
 
+    /// What happened, with its causes.
+    pub fn without_hints(&self) -> String {
+        match &self.source {
+            Some(source) => format!("{}: {}", self.message, with_causes(source)),
+            None => self.message.clone(),
+        }
+    }
+
     /// What happened and what to do about it, for a place that has one line.
     pub fn in_one_line(&self) -> String {
         let parts = self.to_string();
@@ -110,11 +118,9 @@ impl Error {
 
     /// The same error with every text changed by `change`. Its source becomes a part of the message.
     pub fn with_texts(&self, change: impl Fn(&str) -> String) -> Self {
-        let source = self.source.as_ref();
-        let source = source.map_or(String::new(), |source| format!(": {}", with_causes(source)));
         Self {
             kind: self.kind,
-            message: change(&format!("{}{source}", self.message)),
+            message: change(&self.without_hints()),
             at: self.at.as_ref().map(|at| Location {
                 what: change(&at.what),
                 ..at.clone()
@@ -146,10 +152,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.message)?;
-        if let Some(source) = &self.source {
-            write!(f, ": {}", with_causes(source))?;
-        }
+        write!(f, "{}", self.without_hints())?;
         for hint in &self.hints {
             write!(f, "\n  {hint}")?;
         }

@@ -1,6 +1,6 @@
 //! The result of a check of `sprag doctor`.
 
-use crate::error::{Error, with_causes};
+use crate::error::Error;
 use serde::Serialize;
 use std::fmt::Display;
 
@@ -73,10 +73,7 @@ impl Finding {
 
     /// A failure with the causes and hints of an error.
     pub(super) fn of_error(check: &'static str, error: &Error) -> Self {
-        let found = match &error.source {
-            Some(source) => format!("{}: {}", error.message, with_causes(source)),
-            None => error.message.clone(),
-        };
+        let found = error.without_hints();
         Self::fail(check, found, error.hints.join("\n"))
     }
 

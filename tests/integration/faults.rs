@@ -157,6 +157,14 @@ fn a_setup_that_fails_is_reported() {
     assert_eq!(run.summary["status"], "environment");
     assert_eq!(run.summary["exit_code"], 4);
     assert_eq!(run.events.last().unwrap()["event"], "run.ended");
+    // The remedy is the next step, and not a part of the warning.
+    let warning = run.stdout.lines().find(|line| line.contains("warning: "));
+    assert!(!warning.unwrap().contains("no agent"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("    no agent was started; fix"),
+        "{}",
+        run.stdout
+    );
     assert_eq!(project.calls(), 0);
 }
 

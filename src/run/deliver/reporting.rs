@@ -278,7 +278,7 @@ impl Reporting {
         // The error may be that nothing can be stored, so a failure to store is ignored.
         let mut take = |event| self.take(event);
         let mut emit = Emitter::new(&mut take, last, elapsed_ms);
-        emit.warn_about(WarningTopic::Error { remedies }, error.to_string());
+        emit.warn_about(WarningTopic::Error { remedies }, error.without_hints());
         emit.emit(ended);
     }
     /// Stores an event before the history continues, because the summary is made from the events.
