@@ -256,8 +256,13 @@ fn completed(
     let has_tests = commands.iter().any(|it| it.kind == CheckKind::Test);
     let has_setup = !setup.is_empty();
     for found in guessed {
-        left_out.extend(found.left_out);
         let known = commands.clone();
+        // What CI runs is proposed as CI runs it.
+        let is_proposed = |it: &Found<String>| {
+            let command = it.what.split(": ").next().unwrap_or_default();
+            known.iter().any(|other| other.run.contains(command))
+        };
+        left_out.extend(found.left_out.into_iter().filter(|it| !is_proposed(it)));
         let is_new = |it: &Command| {
             let may_fail = format!("{}: {}", it.run, script::MAY_FAIL);
             left_out.iter().all(|other| other.what != may_fail)
@@ -337,7 +342,14 @@ const BY_ACTIONS: &str = "Gemfile composer.json gems.rb mix.exs package.json";
 /// Whether two setup commands are of one package manager. Those of pip may install different things.
 fn installs_same(one: &Found<String>, other: &Found<String>) -> bool {
     let program = |it: &Found<String>| it.what.split_whitespace().next().map(str::to_owned);
-    program(one) == program(other) && !other.what.contains("pip install")
+    let by_pip = |it: &Found<String>| {
+        let (_, what) = it.what.split_once("pip install ")?;
+        Some(what.replace(['\'', '"'], ""))
+    };
+    match by_pip(other) {
+        Some(what) => by_pip(one) == Some(what),
+        None => program(one) == program(other),
+    }
 }
 
 /// Whether a command installs for the user or the machine, and not in the work tree only.

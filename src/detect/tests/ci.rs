@@ -263,3 +263,20 @@ jobs:
         ]
     );
 }
+
+/// What the manifest suggests of the same installation or linter is not told again.
+#[test]
+fn what_ci_installs_and_lints_is_proposed_once() {
+    let workflow = "on: push\njobs:\n  t:\n    runs-on: ubuntu-latest\n    steps:\n      - run: pip install -e .[dev]\n      - run: ruff check .\n";
+    let manifest =
+        "[project]\nname = 'x'\n[project.optional-dependencies]\ndev = ['pytest']\n[tool.ruff]\n";
+    let files = listing(&[
+        (".github/workflows/ci.yml", workflow),
+        ("pyproject.toml", manifest),
+    ]);
+    let proposal = propose(&files);
+    let setup: Vec<&str> = proposal.setup.iter().map(|it| &*it.what).collect();
+    assert_eq!(setup, [VENV, &in_venv("pip install -e .[dev]")]);
+    assert_eq!(proposal.left_out, []);
+    assert_eq!(proposal.checks.len(), 2);
+}
