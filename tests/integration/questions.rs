@@ -63,7 +63,8 @@ fn a_question_of_the_agent_is_shown_whole() {
     let agent =
         project.agent("echo 'There are two drafts here.\n\nWhich licence should the file have?'");
     let run = project.run(&agent, &[]).expect(3);
-    assert_eq!(project.calls(), 4);
+    // The nudge says that nobody answers, and the agent asks the same again.
+    assert_eq!(project.calls(), 2);
     assert_eq!(end(run.task(0)), ("blocked", "needs_answer"));
     for said in [
         "There are two drafts here.",
@@ -73,6 +74,23 @@ fn a_question_of_the_agent_is_shown_whole() {
     }
     assert!(kept(&run, "report.md").contains("### Question of the agent"));
     assert_nothing_recorded(&project, &head);
+}
+
+#[test]
+fn an_agent_that_asks_something_else_or_for_permission_is_nudged_on() {
+    for (asks, reason) in [
+        (
+            "echo \"Which licence should file $SPRAG_TURN have?\"",
+            "needs_answer",
+        ),
+        ("echo 'Shall I go on?'", "planning_only"),
+    ] {
+        let project = fixable();
+        let agent = project.agent(asks);
+        let run = project.run(&agent, &[]);
+        assert_eq!(project.calls(), 4, "{}", run.stdout);
+        assert_eq!(end(run.task(0)).1, reason);
+    }
 }
 
 #[test]

@@ -357,15 +357,16 @@ fn one_line(text: &str) -> String {
 const FACTS: &str = "how what when where which who whose";
 
 impl Assessment {
-    /// Whether the agent waits for a fact that only a person knows. A question for permission, such as `Shall I
-    /// go on?`, is none: every prompt says that nobody grants any.
-    pub fn asks_for_a_fact(&self) -> bool {
-        let asks = |phrase: &String| {
+    /// The question of an agent that waits for a fact that only a person knows. A question for permission, such as
+    /// `Shall I go on?`, is none: every prompt says that nobody grants any.
+    pub fn question_of_fact(&self) -> Option<String> {
+        let asks = |phrase: &&String| {
             let lower = phrase.to_lowercase();
             let mut words = lower.split(|c: char| !c.is_alphanumeric());
             lower.contains('?') && words.any(|word| has_word(FACTS, word))
         };
-        self.kind == AssessmentKind::AwaitingInput && self.indicators.iter().any(asks)
+        let waits = self.kind == AssessmentKind::AwaitingInput;
+        self.indicators.iter().find(asks).filter(|_| waits).cloned()
     }
 }
 

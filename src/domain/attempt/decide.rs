@@ -158,7 +158,9 @@ fn added_nothing_to_its_work(state: &TaskState) -> bool {
 
 /// After an unchanged turn that should have done the work: nudges while nudges are left.
 fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
-    if state.nudges < row(policy, state).nudges {
+    // An agent that knows that nobody answers, and asks the same again, needs the answer.
+    let is_told = kind == NudgeKind::AwaitingInput && state.asks_again;
+    if state.nudges < row(policy, state).nudges && !is_told {
         return give_nudge(policy, state, kind);
     }
     if attempt_has_work(state) {

@@ -57,7 +57,7 @@ pub(super) fn refused_again(state: &TaskState) -> Option<Outcome> {
 }
 
 pub(super) fn after_evidence(state: &TaskState, planning: bool) -> Outcome {
-    if planning && state.asks {
+    if planning && state.asks.is_some() {
         Outcome::NeedsAnswer
     } else if planning {
         Outcome::PlanningOnly

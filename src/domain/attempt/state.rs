@@ -100,8 +100,10 @@ pub struct TaskState {
     pub waits: u32,
     /// The exit code with which the agent's last turn ended, if it is not 0.
     pub error_exit: Option<i32>,
-    /// Whether the last turn ended with a question that only a person can answer.
-    pub asks: bool,
+    /// The question with which the last turn ended, if only a person can answer it.
+    pub asks: Option<String>,
+    /// Whether the turn before ended with the same one.
+    pub asks_again: bool,
     /// Turns in a row that were cut off by a limit and changed nothing.
     pub idle_cuts: u32,
     /// Trees that failed verification in this phase.
@@ -454,7 +456,9 @@ impl TaskState {
             }
             _ => 0,
         };
-        self.asks = turn.assessment.asks_for_a_fact();
+        let question = turn.assessment.question_of_fact();
+        self.asks_again = question.is_some() && question == self.asks;
+        self.asks = question;
         self.heard(turn);
         if self.role() != Role::Reviewer {
             self.error_exit = turn.assessment.error_exit;

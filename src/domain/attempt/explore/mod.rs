@@ -48,6 +48,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         waits,
         error_exit: _,
         asks,
+        asks_again,
         idle_cuts,
         failed_trees,
         rejected,
@@ -79,7 +80,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     let mut hasher = Digest::default();
     (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
     let key = key.map(|key| (key.phase, key.attempt));
-    (key, nudges, shown_unchanged, waits, asks).hash(&mut hasher);
+    (key, nudges, shown_unchanged, waits, asks, asks_again).hash(&mut hasher);
     let verdict = review.as_ref().map(|review| review.verdict);
     (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
     (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
