@@ -18,6 +18,42 @@ pub struct Rule {
     parameters: Value,
 }
 
+/// The classic protection of a branch, as far as a token may read it that is not an administrator's.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Protection {
+    enabled: bool,
+    required_status_checks: Value,
+}
+
+impl Protection {
+    /// Why a push to the existing branch may be refused, and what to do then.
+    pub fn doubt(&self, push: &PlannedPush<'_>) -> Option<String> {
+        let checks = &self.required_status_checks["contexts"];
+        let names: Vec<&str> = checks
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        let requires = match names.as_slice() {
+            [] => String::new(),
+            names => format!(", which requires the checks {}", names.join(", ")),
+        };
+        let remedy = if push.is_base {
+            OWN_BRANCH
+        } else {
+            "the work then goes to a rescue branch"
+        };
+        self.enabled.then(|| {
+            format!(
+                "GitHub may refuse the push to {}: it has a branch protection{requires}, whose other rules the token cannot read; {remedy}",
+                push.branch
+            )
+        })
+    }
+}
+
 /// What a run is going to push.
 #[derive(Debug, Clone, Copy)]
 pub struct PlannedPush<'a> {

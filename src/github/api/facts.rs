@@ -4,7 +4,7 @@ use super::call::Call;
 use super::client::Repo;
 use super::error::Error;
 use super::policy::Kind;
-use crate::domain::branch_rules::Rule;
+use crate::domain::branch_rules::{Protection, Rule};
 pub use crate::domain::trigger::authorise::Access;
 use hyper::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -114,6 +114,12 @@ struct RawBranch {
 }
 
 #[derive(Deserialize)]
+struct RawProtected {
+    #[serde(default)]
+    protection: Protection,
+}
+
+#[derive(Deserialize)]
 struct RawRef {
     #[serde(rename = "ref", default)]
     name: String,
@@ -168,6 +174,16 @@ impl Repo {
         let answer = self.get(&format!("/branches/{}", part(branch))).await;
         let raw: Option<RawBranch> = found(answer)?;
         Ok(raw.map(|raw| raw.commit.sha))
+    }
+
+    /// The classic protection of a branch; none for a branch that does not exist.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn protection(&self, branch: &str) -> Result<Protection, Error> {
+        let answer = self.get(&format!("/branches/{}", part(branch))).await;
+        let raw: Option<RawProtected> = found(answer)?;
+        Ok(raw.map(|raw| raw.protection).unwrap_or_default())
     }
 
     /// The object id that a ref points to, or `None` if it does not exist. `full` starts with `refs/`.

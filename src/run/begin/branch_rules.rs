@@ -131,5 +131,9 @@ async fn objections(
             (None, None) => {}
         }
     }
+    if !push.is_new && objections.certain.is_empty() && objections.possible.is_empty() {
+        let protection = repo.protection(&branch.name).await?;
+        objections.possible.extend(protection.doubt(push));
+    }
     Ok(objections)
 }

@@ -91,6 +91,19 @@ fn what_is_unknown_before_the_work_is_only_named() {
 }
 
 #[test]
+fn a_classic_protection_is_named_before_the_work_and_stops_nothing() {
+    let mut runner = on_push();
+    runner.github.state().protected.insert("main".to_owned());
+    let step = fix_on_push(&mut runner, &[]).expect(0);
+    let said = "it has a branch protection, which requires the checks ci / test, whose other rules the token cannot read; set `pull-request: draft`";
+    assert!(log(&step).contains(said), "{}", log(&step));
+
+    let mut runner = on_push();
+    let step = fix_on_push(&mut runner, &[]).expect(0);
+    assert!(!log(&step).contains("branch protection"), "{}", log(&step));
+}
+
+#[test]
 fn a_server_that_tells_no_rules_stops_nothing() {
     for trouble in [Trouble::bad_gateway(), Trouble::Hang] {
         let mut runner = on_push();

@@ -59,10 +59,16 @@ pub fn branch(call: &mut Call<'_>) -> Handled {
     let commit = sha
         .and_then(|sha| call.state.commit(&sha))
         .ok_or_else(|| Answer::refusal(404, "Branch not found"))?;
+    let is_protected = call.state.protected.contains(name);
+    let contexts: &[&str] = if is_protected { &["ci / test"] } else { &[] };
     let body = json!({
         "name": name,
         "commit": shown_commit(call, &commit),
-        "protected": call.state.protected.contains(name),
+        "protected": is_protected,
+        "protection": {
+            "enabled": is_protected,
+            "required_status_checks": { "enforcement_level": "non_admins", "contexts": contexts },
+        },
         "protection_url": call.api_url(&format!("branches/{name}/protection")),
         "_links": {
             "self": call.api_url(&format!("branches/{name}")),
