@@ -3,13 +3,15 @@
 use crate::cli::DoctorArgs;
 use crate::context::Context;
 use crate::doctor::finding::Finding;
+use crate::domain::mcp::McpServer;
 use crate::domain::settings::{IfUnverified, Settings};
 use crate::domain::text::some_of;
 use crate::error::{Error, Result};
 use crate::git::path_within;
-use crate::run::begin::prepare::{config_file, config_path, directory};
+use crate::run::begin::prepare::{config_file, config_path};
 use crate::run::begin::programs::{self, MissingProgram};
-use crate::settings::{self, RunConfig, Sources, TaskConfig};
+use crate::run::begin::trial;
+use crate::settings::{self, RunConfig, TaskConfig};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -43,18 +45,12 @@ impl Configured {
             .iter()
             .find(|(settings, _)| is_named && names_agent(settings))
             .map(|(_, source)| *source);
-        let directory = directory(context, &args.common, work_tree);
-        let sources = Sources::new(context, above, file.settings)?.within(directory);
-        let run = settings::run_config(&sources, file.setup)?;
-        let plan = settings::plan_of_prompt("any")?;
-        let [task] = plan.tasks.as_slice() else {
-            return Err(Error::config("a plan of one task is none"));
-        };
+        let (run, task) = trial::configuration(context, &args.common, above, file, work_tree)?;
         Ok(Self {
             file: path.is_file().then(|| path_within(&path, work_tree)),
             settings: all,
             run,
-            task: settings::shown_task_config(&sources, task)?,
+            task,
             agent_named_by,
         })
     }
@@ -79,6 +75,7 @@ pub(super) fn findings(
         checks(&names, task.settings.if_unverified),
     ];
     findings.extend(programs(&missing, !run.setup.is_empty()));
+    findings.extend(run.mcp.iter().map(|one| server(context, one)));
     findings.extend(
         unread
             .iter()
@@ -121,6 +118,23 @@ pub(super) fn checks(names: &[String], if_unverified: IfUnverified) -> Finding {
         found,
         "add `verify` to the configuration or the plan; sprag init proposes commands",
     )
+}
+
+/// An MCP server and its variables. Nothing of the configuration is started without `--try`.
+fn server(context: &Context, server: &McpServer) -> Finding {
+    const CHECK: &str = "mcp";
+    let (name, variables) = (&server.name, server.variables());
+    match variables.iter().find(|name| context.var(name).is_none()) {
+        None => Finding::ok(
+            CHECK,
+            format!("{name}: `sprag doctor --try` lists its tools"),
+        ),
+        Some(unset) => Finding::warn(
+            CHECK,
+            format!("{name} needs {unset}, which is not set"),
+            "set it; in Actions from a secret, in `env` of Sprag's step",
+        ),
+    }
 }
 
 /// The missing programs of checks and setup commands. A setup command may install the program of a check.

@@ -54,6 +54,7 @@ mod killed;
 mod left_running;
 mod limits;
 mod lost_tests;
+mod mcp_servers;
 mod monorepo;
 mod network;
 mod odd_machine;

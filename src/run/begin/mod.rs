@@ -9,6 +9,7 @@ pub mod draft_request;
 pub(crate) mod earlier;
 pub mod isolation;
 pub(crate) mod mcp;
+mod mcp_tools;
 pub mod model_gateway;
 pub mod new_run;
 pub(crate) mod open;

@@ -1,13 +1,19 @@
 //! `sprag init --try` and `sprag doctor --try`: runs the setup commands and the checks of the configuration once on the
-//! present tree, confined as in a run.
+//! present tree, and asks its MCP servers for their tools, confined as in a run.
 
 use crate::checks::{CheckContext, OwnHome, Progress, run_checks};
 use crate::context::Context;
 use crate::domain::checks::first_errors;
 use crate::domain::checks::verdict::{Check, CheckResult};
+use crate::domain::config_file::ConfigFile;
 use crate::domain::duration::millis;
+use crate::domain::mcp::{McpKind, McpServer};
+use crate::domain::settings::Settings;
+use crate::domain::text::some_of;
 use crate::error::{Error, Result};
+use crate::gateway::Gateway;
 use crate::git::{self, Real};
+use crate::http::Network;
 use crate::print::print;
 use crate::process::environment::environment;
 use crate::process::{
@@ -15,6 +21,7 @@ use crate::process::{
 };
 use crate::report::{sentence, text};
 use crate::run::begin::isolation::{Isolation, Purpose, Scope, isolation, with_temporary};
+use crate::run::begin::mcp_tools::{self, Tools};
 use crate::run::begin::prepare::{config_file, directory};
 use crate::run::begin::start::runtime;
 use crate::run::state::past_runs::{holding, remember_tried};
@@ -26,8 +33,9 @@ use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::BufRead as _;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time limit of a setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -55,8 +63,11 @@ pub struct Trial<'a> {
 /// A trial that has begun.
 struct Running<'a> {
     trial: &'a Trial<'a>,
+    /// The variables of the commands.
     env: Vec<(OsString, OsString)>,
     isolation: Isolation,
+    /// It serves the network of the commands until the trial ends.
+    proxy: Option<Gateway>,
     cancel: Cancel,
 }
 
@@ -71,8 +82,11 @@ impl Trial<'_> {
         let untracked = || {
             git::untracked_files(self.real).map_err(|error| Error::environment(error.to_string()))
         };
-        let (run, task) = self.configuration()?;
-        if run.setup.is_empty() && task.checks.is_empty() {
+        let (context, work_tree) = (self.context, self.real.work_tree());
+        let file = config_file(context, self.common, work_tree, None)?;
+        let above = settings::above(context, self.flags)?;
+        let (run, task) = configuration(context, self.common, above, file, work_tree)?;
+        if run.setup.is_empty() && task.checks.is_empty() && run.mcp.is_empty() {
             return Ok(Ok(Vec::new()));
         }
         let before = untracked()?;
@@ -86,20 +100,6 @@ impl Trial<'_> {
         tried
     }
 
-    /// The configuration of a task without its own settings.
-    fn configuration(&self) -> Result<(RunConfig, TaskConfig)> {
-        let file = config_file(self.context, self.common, self.real.work_tree(), None)?;
-        let above = settings::above(self.context, self.flags)?;
-        let directory = directory(self.context, self.common, self.real.work_tree());
-        let sources = Sources::new(self.context, above, file.settings)?.within(directory);
-        let run = settings::run_config(&sources, file.setup)?;
-        let plan = settings::plan_of_prompt("any")?;
-        let task = plan.tasks.first();
-        let task = task.ok_or_else(|| Error::config("a plan of one task is none"))?;
-        let task = settings::shown_task_config(&sources, task)?;
-        Ok((run, task))
-    }
-
     async fn run_all(
         &self,
         run: &RunConfig,
@@ -110,13 +110,7 @@ impl Trial<'_> {
         let scope = Scope::of(self.context, self.real, run, std::iter::once(task), None);
         let mut isolation = isolation(&scope).await?;
         isolation.make_directories();
-        // It serves the network of the commands until the trial ends.
         let proxy = isolation.take_proxy();
-        let allowed = environment(&self.context.env, &task.settings.verify_env);
-        let mut env = with_temporary(allowed.variables, &isolation, Purpose::Check);
-        if let (Some(line), Some(proxy)) = (isolation.network(), &proxy) {
-            by_proxy(&mut env, &proxy.url(), line);
-        }
         let how = match isolation.policy(Purpose::Check) {
             Some(_) => format!(
                 "in the sandbox (level {} of 3)",
@@ -128,19 +122,43 @@ impl Trial<'_> {
             self.context,
             &format!("trying the commands of the configuration {how}, as a run does:\n"),
         )?;
-        let running = Running {
+        let mut running = Running {
             trial: self,
-            env,
+            env: Vec::new(),
             isolation,
+            proxy,
             cancel,
         };
+        running.env = running.environment(&task.settings.verify_env, Purpose::Check);
         let mut failed = running.setup(&run.setup).await?;
         failed.extend(running.checks(&task.checks).await?);
+        failed.extend(running.servers(&run.mcp).await);
         Ok(match running.cancel.reason() {
             Some(reason) => Err(reason),
             None => Ok(failed),
         })
     }
+}
+
+/// The configuration of a run, and of a task without its own settings.
+///
+/// # Errors
+/// When a setting is invalid.
+pub fn configuration(
+    context: &Context,
+    common: &Common,
+    above: Settings,
+    file: ConfigFile,
+    work_tree: &Path,
+) -> Result<(RunConfig, TaskConfig)> {
+    let directory = directory(context, common, work_tree);
+    let sources = Sources::new(context, above, file.settings)?.within(directory);
+    let mut run = settings::run_config(&sources, file.setup)?;
+    run.mcp = file.mcp;
+    let plan = settings::plan_of_prompt("any")?;
+    let task = plan.tasks.first();
+    let task = task.ok_or_else(|| Error::config("a plan of one task is none"))?;
+    Ok((run, settings::shown_task_config(&sources, task)?))
 }
 
 impl Running<'_> {
@@ -215,6 +233,88 @@ impl Running<'_> {
         let ran = run_checks(checks, &around, &mut 0, &mut on_progress).await;
         let failing = ran.failing_checks().into_iter();
         Ok(failing.map(|name| format!("check {name}")).collect())
+    }
+
+    async fn servers(&self, servers: &[McpServer]) -> Vec<String> {
+        let mut failed = Vec::new();
+        for server in servers {
+            self.say(&format!(
+                "  MCP server {}: asked for its tools\n",
+                server.name
+            ));
+            let began = Instant::now();
+            let tools = self.tools(server).await;
+            if self.cancel.reason().is_some() {
+                break;
+            }
+            let took = text::duration(millis(began.elapsed()));
+            let told = match tools {
+                Ok(names) if names.is_empty() => "it has no tools".to_owned(),
+                Ok(names) => some_of(&names, 20),
+                Err(why) => {
+                    failed.push(format!("MCP server {}", server.name));
+                    format!("failed: {why}")
+                }
+            };
+            let told = redactor(&self.trial.context.env).redact(&told).into_owned();
+            self.say(&format!("    {told} ({took})\n"));
+        }
+        failed
+    }
+
+    /// Asks a server with the variables that an agent would give it.
+    async fn tools(&self, server: &McpServer) -> Tools {
+        let base = &self.trial.context.env;
+        let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
+        let value = |name: &str| {
+            let (_, value) = base.iter().find(|(known, _)| known == name)?;
+            value.to_str().map(str::to_owned)
+        };
+        if let Some(name) = names.iter().find(|name| value(name).is_none()) {
+            return Err(format!("{name} is not set"));
+        }
+        let env = self.environment(&names, Purpose::Agent);
+        match &server.kind {
+            McpKind::Command { command, args, .. } => {
+                let spec = CommandSpec {
+                    program: command.into(),
+                    args: args.iter().map(Into::into).collect(),
+                    cwd: self.trial.real.work_tree().to_path_buf(),
+                    env,
+                    stdin: Input::Null,
+                    limits: Limits::within(mcp_tools::LIMIT),
+                    sandbox: self.isolation.policy(Purpose::Agent),
+                };
+                mcp_tools::of_program(spec, &self.cancel).await
+            }
+            McpKind::Url { url, headers } => {
+                let headers: Vec<_> = headers
+                    .iter()
+                    .filter_map(|header| Some((header, value(&header.variable)?)))
+                    .collect();
+                let variable = |name: &str| {
+                    let (_, value) = env.iter().find(|(known, _)| known == name)?;
+                    Some(value.clone())
+                };
+                let network = Network::of(variable);
+                tokio::select! {
+                    biased;
+                    _ = self.cancel.cancelled() => Ok(Vec::new()),
+                    tools = mcp_tools::of_address(url, &headers, &network) => tools,
+                    () = tokio::time::sleep(mcp_tools::LIMIT) => Err("it did not answer in time".to_owned()),
+                }
+            }
+        }
+    }
+
+    /// The variables of a child, as a run gives them.
+    fn environment(&self, extra: &[String], purpose: Purpose) -> Vec<(OsString, OsString)> {
+        let allowed = environment(&self.trial.context.env, extra);
+        let mut env = with_temporary(allowed.variables, &self.isolation, purpose);
+        if let (Some(line), Some(proxy)) = (self.isolation.network(), &self.proxy) {
+            by_proxy(&mut env, &proxy.url(), line);
+        }
+        env
     }
 
     fn say(&self, text: &str) {

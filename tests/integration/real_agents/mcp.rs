@@ -1,6 +1,7 @@
 //! MCP servers that the configuration declares, with a real server and the real agents.
 
 use super::{Agent, Claude, Codex, Gemini, GeminiAcp, Opencode, OpencodeAcp, Qwen, Small, text};
+use crate::support::mcp;
 use crate::support::model_api::{Recorded, Step};
 use serde_json::json;
 
@@ -10,11 +11,20 @@ const CONFIG: &str =
 
 /// The requests of an agent that takes these steps, in a project that declares the server.
 fn requests(agent: Agent, steps: impl IntoIterator<Item = Step>) -> Option<Vec<Recorded>> {
+    requests_with(agent, steps, CONFIG)
+}
+
+fn requests_with(
+    agent: Agent,
+    steps: impl IntoIterator<Item = Step>,
+    config: &str,
+) -> Option<Vec<Recorded>> {
     let mut small = Small::new(agent, steps)?;
     small.project.write("colours.py", SERVER);
-    small.project.write(".sprag/config.yaml", CONFIG);
+    small.project.write(".sprag/config.yaml", config);
     small.project.commit_all("server");
     small.project.env("COLOUR_KEY", "of-the-server-0001");
+    small.project.env("COLOUR_AUTH", mcp::KEY);
     let run = match agent {
         OpencodeAcp | GeminiAcp => {
             let mut plan = agent.settings();
@@ -48,9 +58,28 @@ fn calls_the_tool(agent: Agent) {
 }
 
 fn offers_the_tool(agent: Agent) {
-    let Some(requests) = requests(agent, fixes()) else {
-        return;
-    };
+    if let Some(requests) = requests(agent, fixes()) {
+        assert_offered(&requests);
+    }
+}
+
+/// The requests with a server that is reached by HTTP and wants a header.
+fn requests_with_address(agent: Agent) -> Option<Vec<Recorded>> {
+    let server = mcp::start(true);
+    let config = format!(
+        "mcp:\n  colours: {{ url: '{}/mcp', headers: {{ Authorization: COLOUR_AUTH }} }}\n",
+        server.url()
+    );
+    requests_with(agent, fixes(), &config)
+}
+
+fn offers_the_tool_of_an_address(agent: Agent) {
+    if let Some(requests) = requests_with_address(agent) {
+        assert_offered(&requests);
+    }
+}
+
+fn assert_offered(requests: &[Recorded]) {
     let is_offered = |request: &Recorded| request.body.to_string().contains("Says the colour");
     assert!(requests.iter().any(is_offered), "{}", requests[0].body);
 }
@@ -88,4 +117,37 @@ fn qwen_is_given_a_server() {
 #[test]
 fn an_agent_of_the_client_protocol_is_given_a_server() {
     offers_the_tool(OpencodeAcp);
+}
+
+#[test]
+fn codex_is_given_a_server_at_an_address() {
+    if let Some(requests) = requests_with_address(Codex) {
+        let first = requests[0].body.to_string();
+        assert!(first.contains("mcp__colours"), "{first}");
+    }
+}
+
+#[test]
+fn claude_is_given_a_server_at_an_address() {
+    offers_the_tool_of_an_address(Claude);
+}
+
+#[test]
+fn gemini_is_given_a_server_at_an_address() {
+    offers_the_tool_of_an_address(Gemini);
+}
+
+#[test]
+fn opencode_is_given_a_server_at_an_address() {
+    offers_the_tool_of_an_address(Opencode);
+}
+
+#[test]
+fn qwen_is_given_a_server_at_an_address() {
+    offers_the_tool_of_an_address(Qwen);
+}
+
+#[test]
+fn an_agent_of_the_client_protocol_is_given_a_server_at_an_address() {
+    offers_the_tool_of_an_address(OpencodeAcp);
 }

@@ -9,6 +9,7 @@ pub mod github;
 pub mod http;
 pub mod http_client;
 pub mod kill;
+pub mod mcp;
 pub mod model_api;
 pub mod model_calls;
 pub mod model_wire;

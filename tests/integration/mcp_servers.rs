@@ -1,0 +1,60 @@
+//! `sprag doctor` and the MCP servers that the configuration declares.
+
+use crate::support::mcp;
+use crate::support::project::Project;
+
+/// A server that says its key in the name of its tool.
+const SERVER: &str = r#"while read -r line; do case "$line" in
+*'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}';;
+*'"tools/list"'*) echo noise; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"colour"},{"name":"of_'"$COLOUR_KEY"'"}]}}';;
+esac; done
+"#;
+const TRY: &[&str] = &["doctor", "--try", "--agent-command", "true"];
+
+#[test]
+fn doctor_names_variables_that_are_not_set_and_starts_servers_only_in_a_trial() {
+    let config = "mcp:\n  colours: { command: sh, args: [colours.sh], env: [COLOUR_KEY] }\n  broken: { command: sh, args: [-c, 'touch started; echo no such colour >&2; exit 3'] }\n";
+    let mut project = Project::new(&[(".sprag/config.yaml", config), ("colours.sh", SERVER)]);
+    let shown = project.sprag(&["doctor"]).stdout;
+    let told = "colours needs COLOUR_KEY, which is not set";
+    assert!(shown.contains(told), "{shown}");
+    assert!(!project.repo().join("started").exists());
+
+    let shown = project.sprag(TRY).expect(1).stdout;
+    assert!(shown.contains("COLOUR_KEY is not set"), "{shown}");
+
+    project.env("COLOUR_KEY", "of-the-server-0001");
+    let shown = project.sprag(TRY).expect(1).stdout;
+    for told in [
+        "colours: `sprag doctor --try` lists its tools",
+        "MCP server colours: asked for its tools\n    colour, of_",
+        "no list of its tools came (exit code 3): no such colour",
+        "fix these first: MCP server broken\n",
+    ] {
+        assert!(shown.contains(told), "{told}: {shown}");
+    }
+    assert!(!shown.contains("of-the-server"), "{shown}");
+}
+
+#[test]
+fn a_trial_asks_servers_at_an_address_with_their_headers() {
+    for streams in [false, true] {
+        let server = mcp::start(streams);
+        let config = format!(
+            "mcp:\n  issues:\n    url: {}/mcp\n    headers: {{ Authorization: ISSUES_KEY }}\n",
+            server.url()
+        );
+        let mut project = Project::new(&[(".sprag/config.yaml", &config)]);
+        project.env("ISSUES_KEY", mcp::KEY);
+        let shown = project.sprag(TRY).expect(0).stdout;
+        assert!(shown.contains("tools\n    colour ("), "{shown}");
+
+        project.env("ISSUES_KEY", "Bearer of-another-0002");
+        let shown = project.sprag(TRY).expect(1).stdout;
+        assert!(shown.contains("it answers with HTTP 401"), "{shown}");
+        server.shut_down();
+        let shown = project.sprag(TRY).expect(1).stdout;
+        assert!(shown.contains("failed: "), "{shown}");
+        assert!(!shown.contains("another"), "{shown}");
+    }
+}
