@@ -44,57 +44,10 @@ fn status_leaves_the_report_where_it_is() {
     assert_eq!(own_comments(&runner), 1);
 }
 
+/// A job works for a pull request, for one that somebody pushes to meanwhile, or for an issue.
 #[test]
-fn stop_cancels_the_workflow_run_that_is_under_way() {
-    let mut runner = with_pull();
-    runner.say(1, "grace", "/sprag make a.txt say fixed");
-    let running = WorkflowRun {
-        status: "in_progress".to_owned(),
-        attempt: 1,
-        ..WorkflowRun::default()
-    };
-    runner.github.state().runs.insert(4711, running);
-    let agent = runner.project.agent("touch $OUT/under-way\nexec sleep 600");
-    let mut command = runner.command(&["--agent-command", &agent]);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let under_way = runner.project.outside("under-way");
-    wait_until("the agent works", || under_way.exists());
-    wait_until("the check run is open", || {
-        let state = runner.github.state();
-        state
-            .checks
-            .iter()
-            .any(|check| check.status == "in_progress")
-    });
-    wait_until("there is a comment", || own_comments(&runner) == 1);
-
-    runner.project.env("GITHUB_RUN_ID", "4712");
-    let id = runner.say(1, "ada", "/sprag stop");
-    let stop = runner.step(&[]).expect(0);
-    assert_eq!(stop.output("status"), "no_work");
-    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
-    let cancelled = runner.github.state().runs[&4711].conclusion.clone();
-    assert_eq!(cancelled.as_deref(), Some("cancelled"));
-
-    // What GitHub does then to the job of that run.
-    signal(child.id(), "INT");
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let ended: Vec<String> = runner
-        .checks()
-        .into_iter()
-        .map(|(_, ended)| ended)
-        .collect();
-    assert_eq!(ended, ["cancelled"]);
-    assert_eq!(own_comments(&runner), 1);
-    assert_eq!(runner.server.pushes(), 0);
-}
-
-/// A job works for an issue, or for a pull request that somebody pushes to meanwhile.
-#[test]
-fn stop_finds_a_run_whose_check_run_is_on_another_commit() {
-    for is_pull in [false, true] {
+fn stop_cancels_the_workflow_run_that_is_under_way_wherever_its_check_run_is() {
+    for (is_pull, is_moved) in [(true, false), (true, true), (false, false)] {
         let mut runner = with_pull();
         let number = if is_pull {
             1
@@ -115,22 +68,34 @@ fn stop_finds_a_run_whose_check_run_is_on_another_commit() {
         let under_way = runner.project.outside("under-way");
         wait_until("the agent works", || under_way.exists());
         wait_until("there is a comment", || own_comments(&runner) == 1);
-        if is_pull {
+        wait_until("the check run is open", || {
+            let state = runner.github.state();
+            let mut checks = state.checks.iter();
+            checks.any(|check| check.status == "in_progress")
+        });
+        if is_moved {
             runner.push("feature", "theirs.txt", "theirs");
         }
 
         runner.project.env("GITHUB_RUN_ID", "4712");
-        runner.say(number, "ada", "/sprag stop");
+        let id = runner.say(number, "ada", "/sprag stop");
         let stop = runner.step(&[]).expect(0);
+        assert_eq!(stop.output("status"), "no_work");
         assert!(stop.output("summary").contains("1 run asked to stop"));
+        assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
         let cancelled = runner.github.state().runs[&4711].conclusion.clone();
         assert_eq!(cancelled.as_deref(), Some("cancelled"));
+        // What GitHub does then to the job of that run.
         signal(child.id(), "INT");
         assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+        let ended = runner.checks().into_iter().map(|(_, ended)| ended);
+        assert_eq!(ended.collect::<Vec<_>>(), ["cancelled"]);
+        assert_eq!((own_comments(&runner), runner.server.pushes()), (1, 0));
 
-        runner.say(number, "ada", "/sprag stop");
+        let id = runner.say(number, "ada", "/sprag stop");
         let stop = runner.step(&[]).expect(0);
         assert!(stop.output("summary").contains("no run is active"));
+        assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
     }
 }
 
@@ -169,18 +134,4 @@ fn a_stop_that_fails_says_so_where_it_was_asked_for_and_tries_every_run() {
     }
     signal(child.id(), "INT");
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
-}
-
-#[test]
-fn stop_where_nothing_runs_says_so() {
-    let mut runner = with_pull();
-    let id = runner.say(1, "grace", "/sprag stop");
-    let step = runner.step(&[]).expect(0);
-    assert!(
-        step.output("summary").contains("no run is active"),
-        "{}",
-        step.output("summary")
-    );
-    assert_eq!(runner.reactions(Subject::Comment(id)), ["rocket"]);
-    runner.assert_untouched();
 }

@@ -79,12 +79,7 @@ fn names_of_branches_run_nothing() {
         ("$(touch${IFS}pwned)", 0),
         ("`touch pwned`", 2),
         ("--upload-pack=touch pwned", 2),
-        ("--upload-pack=pwned", 2),
-        ("-rf", 2),
-        ("a;touch pwned", 2),
         ("a;touch${IFS}pwned", 0),
-        ("refs/pull/1/merge", 2),
-        ("::error::x", 2),
         ("a\n::error::x", 2),
         ("../../main", 2),
     ] {

@@ -52,22 +52,20 @@ fn ended(runner: &Runner, child: &mut Child, code: i32) -> Step {
 
 #[test]
 fn a_cancelled_job_says_so_everywhere() {
-    for (name, code) in [("INT", 130), ("TERM", 143)] {
-        let (mut runner, number, asked) = on_pull();
-        let mut child = working(&mut runner, number, SLOW, &[]);
-        signal(child.id(), name);
-        let step = ended(&runner, &mut child, code);
-        assert_nothing_left(&runner.project);
-        assert_eq!(step.output("status"), "cancelled");
-        assert_eq!(step.output("report-status"), "ok");
-        assert_eq!(conclusion(&runner, &runner.at("feature")), "cancelled");
-        assert_checks_over(&runner);
-        let comment = runner.comment(number).unwrap();
-        assert!(comment.contains("cancelled"), "{comment}");
-        let state = runner.github.state();
-        let last = state.reactions_on(Subject::Comment(asked));
-        assert_eq!(last.last(), Some(&("github-actions[bot]", "confused")));
-    }
+    let (mut runner, number, asked) = on_pull();
+    let mut child = working(&mut runner, number, SLOW, &[]);
+    signal(child.id(), "INT");
+    let step = ended(&runner, &mut child, 130);
+    assert_nothing_left(&runner.project);
+    assert_eq!(step.output("status"), "cancelled");
+    assert_eq!(step.output("report-status"), "ok");
+    assert_eq!(conclusion(&runner, &runner.at("feature")), "cancelled");
+    assert_checks_over(&runner);
+    let comment = runner.comment(number).unwrap();
+    assert!(comment.contains("cancelled"), "{comment}");
+    let state = runner.github.state();
+    let last = state.reactions_on(Subject::Comment(asked));
+    assert_eq!(last.last(), Some(&("github-actions[bot]", "confused")));
 }
 
 #[test]

@@ -111,28 +111,6 @@ fn a_branch_without_a_pull_request_is_mended_once() {
 }
 
 #[test]
-fn what_is_no_failure_of_this_repository_starts_nothing() {
-    let mut runner = with_pull();
-    failed(&mut runner, 900, "feature", &[1]);
-    let event = events::workflow_run(&runner.github.state(), 900);
-    for (field, value) in [
-        ("conclusion", json!("success")),
-        ("name", json!("Sprag")),
-        ("head_repository", json!({ "full_name": "mallory/widget" })),
-        ("head_repository", json!(null)),
-        ("head_branch", json!("main")),
-    ] {
-        let mut changed = event.clone();
-        changed["workflow_run"][field] = value;
-        runner.event("workflow_run", "refs/heads/main", &changed);
-        let ended = step(&mut runner, FIX, 0);
-        assert_eq!(ended.output("status"), "no_work", "{field}");
-    }
-    runner.assert_untouched();
-    assert_eq!(own_comments(&runner), 0);
-}
-
-#[test]
 fn a_failed_check_suite_is_mended() {
     let mut runner = with_pull();
     let sha = runner.at("feature");

@@ -30,27 +30,17 @@ fn writes(runner: &Runner) -> usize {
 }
 
 #[test]
-fn a_run_of_ten_tasks_takes_few_calls() {
-    let (mut runner, number, _) = on_pull();
-    let step = many(&mut runner, 10).expect(0);
-    assert_eq!(step.output("tasks-done"), "10");
-    assert_eq!(step.output("retries"), "3");
-    let calls = runner.github.requests().len();
-    assert!(calls <= 25, "{calls} calls, {} writes", writes(&runner));
-    assert!(runner.comment(number).is_some());
-    assert_checks_over(&runner);
-}
-
-#[test]
-fn a_run_of_many_tasks_stays_under_the_limit_of_a_minute() {
+fn a_run_of_many_tasks_takes_few_calls_and_stays_under_the_limit_of_a_minute() {
     // Two hundred take minutes; scripts/test-full has them.
-    let tasks = if is_full() { 200 } else { 20 };
+    let tasks = if is_full() { 200 } else { 10 };
     let (mut runner, number, _) = on_pull();
     let start = Instant::now();
     let step = many(&mut runner, tasks).expect(0);
     let minutes = start.elapsed().as_secs() / 60 + 1;
     assert_eq!(step.output("tasks-done"), tasks.to_string());
-    let writes = writes(&runner);
+    assert_eq!(step.output("retries"), "3");
+    let (calls, writes) = (runner.github.requests().len(), writes(&runner));
+    assert!(tasks > 10 || calls <= 25, "{calls} calls, {writes} writes");
     assert!(writes as u64 <= 20 + 5 * minutes, "{writes} in {minutes}");
     assert!(runner.comment(number).is_some());
     assert_checks_over(&runner);

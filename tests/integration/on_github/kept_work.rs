@@ -95,7 +95,7 @@ fn a_job_that_is_run_again_after_its_machine_died_goes_on_from_the_last_commit()
 }
 
 #[test]
-fn unfinished_work_without_a_comment_is_continued() {
+fn unfinished_work_without_a_comment_is_continued_on_top_of_somebody_elses_commits() {
     let mut runner = with_pull();
     runner.push("feature", "plans/steps.yaml", PLAN);
     runner.say(1, "grace", "/sprag continue");
@@ -105,6 +105,7 @@ fn unfinished_work_without_a_comment_is_continued() {
     ended_by(&mut runner, HANGS_IN_TWO, &[], "KILL");
     assert_eq!(kept(&runner).len(), 1);
     runner.github.state().comments.clear();
+    runner.push("feature", "theirs.txt", "theirs");
 
     on_a_new_machine(&mut runner);
     runner.say(1, "grace", "/sprag continue");
@@ -112,6 +113,8 @@ fn unfinished_work_without_a_comment_is_continued() {
     step(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[], 0);
     assert_eq!(runner.project.calls() - calls, 1, "the first task is done");
     assert_eq!(runner.file("feature", "done.txt"), "one\ntwo\n");
+    assert_eq!(runner.file("feature", "theirs.txt"), "theirs");
+    assert_eq!(runner.log("feature")[2], "Somebody's work");
     assert_eq!(kept(&runner), Vec::<String>::new());
 }
 
@@ -217,22 +220,6 @@ fn a_failed_task_goes_on_with_its_work_and_what_it_cost_is_remembered() {
         "both jobs, and each below 10"
     );
     assert_eq!(kept(&runner), Vec::<String>::new());
-}
-
-#[test]
-fn somebody_elses_commits_meanwhile_are_kept_below_the_work() {
-    let mut runner = with_pull();
-    runner.push("feature", "plans/steps.yaml", PLAN);
-    runner.say(1, "grace", "/sprag run plans/steps.yaml");
-    ended_by(&mut runner, HANGS_IN_TWO, &[], "KILL");
-    runner.push("feature", "theirs.txt", "theirs");
-
-    on_a_new_machine(&mut runner);
-    runner.say(1, "grace", "/sprag continue");
-    step(&mut runner, "echo $SPRAG_TASK_ID >> done.txt", &[], 0);
-    assert_eq!(runner.file("feature", "done.txt"), "one\ntwo\n");
-    assert_eq!(runner.file("feature", "theirs.txt"), "theirs");
-    assert_eq!(runner.log("feature")[2], "Somebody's work");
 }
 
 #[test]

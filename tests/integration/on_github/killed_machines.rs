@@ -21,7 +21,7 @@ const WORKS: &str = "echo $SPRAG_TASK_ID >> $OUT/paid\necho $SPRAG_TASK_ID > $SP
 /// Lines of the history of an undisturbed run, about.
 const LINES: u64 = 32;
 /// Seeds in the default run of the tests, and with `SPRAG_TEST_FULL`.
-const SEEDS: (u64, u64) = (4, 50);
+const SEEDS: (u64, u64) = (2, 50);
 
 /// What was paid for on the present machine and those before, in order.
 fn paid(runner: &Runner) -> Vec<String> {

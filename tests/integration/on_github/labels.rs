@@ -229,36 +229,15 @@ fn a_second_label_goes_on_with_the_branch_and_its_pull_request() {
     );
     assert_eq!(own_comments(&runner), 1);
     runner.checks();
-}
-
-#[test]
-fn an_issue_is_closed_by_its_pull_request_only_if_all_of_it_is_done_and_verified() {
-    let mut runner = with_pull();
-    let number = issue(&runner, BODY);
-    let branch = format!("sprag/issue-{number}");
-    runner.labelled(number, "grace");
-    let agent = runner.project.agent(
-        "case $SPRAG_TASK_ID,$N in t2,*) echo c > c.txt ;; *,[1-9]) exit 1 ;; esac; echo d > d.txt",
-    );
-    let args = [
-        "--agent-command",
-        &agent,
-        "--verify",
-        "true",
-        "--max-retries",
-        "0",
-    ];
-    runner.step(&args).expect(1);
-    opened(&runner, &branch, &format!("Part of #{number}"));
-    runner.project.agent("echo $SPRAG_TASK_ID >> d.txt");
+    // The same label once more.
     runner.checkout("main");
-    runner.say(number, "grace", "/sprag retry");
-    runner.step(&args).expect(0);
-    opened(&runner, &branch, &format!("Closes #{number}"));
+    let again = runner.step(&["--agent-command", &agent]).expect(0);
+    assert_eq!(again.output("status"), "no_work");
+    assert_eq!(runner.project.calls(), 2);
 }
 
 #[test]
-fn continue_leaves_out_what_is_done_of_an_issue_and_retry_does_not() {
+fn continue_leaves_out_what_is_done_of_an_issue_and_its_pull_request_closes_it_once_all_is_done() {
     let mut runner = with_pull();
     let number = issue(&runner, BODY);
     let branch = format!("sprag/issue-{number}");
@@ -277,6 +256,7 @@ fn continue_leaves_out_what_is_done_of_an_issue_and_retry_does_not() {
     ];
     let step = runner.step(&args).expect(1);
     assert_eq!(step.output("status"), "partial");
+    opened(&runner, &branch, &format!("Part of #{number}"));
     runner
         .project
         .agent(&format!("{note}\necho $SPRAG_TASK_ID >> d.txt"));
@@ -337,19 +317,6 @@ fn a_missing_permission_is_named_where_the_next_step_is() {
             assert!(!summary.contains(&machine), "{summary}");
         }
     }
-}
-
-#[test]
-fn the_same_label_again_is_answered_once() {
-    let mut runner = with_pull();
-    let number = issue(&runner, "Write c.txt");
-    runner.labelled(number, "grace");
-    let agent = runner.project.agent("echo $N >> c.txt");
-    runner.step(&["--agent-command", &agent]).expect(0);
-    runner.checkout("main");
-    let again = runner.step(&["--agent-command", &agent]).expect(0);
-    assert_eq!(again.output("status"), "no_work");
-    assert_eq!(runner.project.calls(), 1);
 }
 
 #[test]

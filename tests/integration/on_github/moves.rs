@@ -125,8 +125,7 @@ fn survives(story: Story, moves: usize) {
     let moved = calls.iter().filter(|call| call.contains("update-ref"));
     assert_eq!(moved.count(), moves, "{calls:#?}");
     let moments = 2 * calls.len();
-    // A fourth of them takes ten seconds.
-    let step = if is_full() { 1 } else { 4 };
+    let step = if is_full() { 1 } else { 14 };
     let deaths = AtomicUsize::new(0);
     each(moments / step, |n| {
         let n = n * step + n % step;

@@ -17,19 +17,28 @@ const FINDS: &str = "cat <<'END'
 VERDICT: NEEDS_FIXES
 END";
 
-/// The pull request whose branch has a commit more than `main`, which has gone on by 60 commits since, as the event
-/// of the job.
+/// The pull request whose branch has a commit more than `main`, as the event of the job.
 fn asked() -> Runner {
+    asked_after(1)
+}
+
+/// The same after `main` has gone on by so many commits.
+fn asked_after(commits: u32) -> Runner {
     let mut runner = with_pull();
-    for n in 0..60 {
+    for n in 0..commits {
         runner.push("main", "of-main.txt", &n.to_string());
     }
+    pushed(&mut runner);
+    runner
+}
+
+/// The event of a push to the pull request.
+fn pushed(runner: &mut Runner) {
     runner.merge_ref(1);
     let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
         "sender": { "login": "ada", "type": "User" } });
     event["pull_request"] = events::pull(&runner.github.state(), 1);
     runner.event("pull_request", "refs/pull/1/merge", &event);
-    runner
 }
 
 fn review(runner: &mut Runner, script: &str, code: i32, args: &[&str]) -> Step {
@@ -51,7 +60,7 @@ fn posted(runner: &Runner) -> (Vec<String>, Vec<(String, u64, String)>) {
 
 #[test]
 fn findings_are_annotations_and_the_check_run_is_neutral() {
-    let mut runner = asked();
+    let mut runner = asked_after(60);
     let head = runner.at("feature");
     let step = review(&mut runner, FINDS, 1, &[]);
     assert_eq!(step.output("status"), "failed");
@@ -157,11 +166,7 @@ fn finds(findings: &[&str]) -> String {
 /// Reviews the pull request as it is now.
 fn review_now(runner: &mut Runner, script: &str, code: i32) -> Step {
     runner.checkout("main");
-    runner.merge_ref(1);
-    let mut event = json!({ "action": "synchronize", "number": 1, "repository": repository(),
-        "sender": { "login": "ada", "type": "User" } });
-    event["pull_request"] = events::pull(&runner.github.state(), 1);
-    runner.event("pull_request", "refs/pull/1/merge", &event);
+    pushed(runner);
     review(runner, script, code, &["--review-comments"])
 }
 

@@ -1,7 +1,7 @@
 //! The threads of a review become tasks, and each is told what became of it.
 
 use super::{request_changes, with_pull};
-use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::github::Subject;
 use crate::support::has;
 use crate::support::runner::{Runner, Step};
 use crate::support::tasks::end;
@@ -180,22 +180,4 @@ fn a_retried_review_has_its_text_and_without_one_ends_with_its_last_thread() {
     assert!(ended.run.stdout.contains(told), "{}", ended.run.stdout);
     assert_eq!(runner.project.calls(), calls);
     assert_eq!(runner.reactions(Subject::Comment(asked)), ["rocket"]);
-}
-
-#[test]
-fn without_graphql_the_threads_are_answered_and_not_resolved() {
-    let (mut runner, _, threads) = reviewed("", &[("b.txt", "Rename it.")]);
-    runner.github.fault(Fault::every(
-        "POST",
-        "/graphql",
-        Trouble::status(404, "Not Found"),
-    ));
-    let ended = step(&mut runner, 0, &[]);
-    assert!(reply(&runner, threads[0]).contains("Fixed in"));
-    assert!(!told(&runner, threads[0]).1);
-    let warned = &ended.run.stdout;
-    has(
-        warned,
-        "fixed threads could not be resolved: GraphQL is not available here",
-    );
 }

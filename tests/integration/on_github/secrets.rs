@@ -91,6 +91,9 @@ fn a_secret_that_the_agent_says_is_in_no_text_that_leaves() {
     all.push(("log".into(), step.run.stdout.clone() + &step.run.stderr));
     all.push(("step summary".into(), step.summary.clone()));
     all.push(("outputs".into(), format!("{:?}", step.outputs)));
+    assert_eq!(step.env, "");
+    let given = fs::read_to_string(runner.project.outside("env-1")).unwrap();
+    assert!(!given.contains("GITHUB_"), "{given}");
     all.push(("comment".into(), runner.comment(number).unwrap()));
     let state = runner.github.state();
     all.push(("check runs".into(), format!("{:?}", state.checks)));

@@ -1,7 +1,7 @@
 //! What an agent says is shown, and does nothing.
 
 use super::{IS_FIXED, with_pull};
-use crate::support::runner::{Runner, TOKEN};
+use crate::support::runner::Runner;
 
 /// A final message that pings, closes, commands, draws and breaks out.
 const WORDS: &str = "Done @org/team and @grace, fixes #1, closes acme/widget#2.\n\n/merge\n/sprag help\n<img src=\"https://evil.invalid/x.png\">\n![x](https://evil.invalid/y.png)\n<details><summary>s</summary></details></details>\n```\nopen fence\n<!-- sprag:state v1 e30= -->\n::error::from the agent\n";
@@ -135,24 +135,4 @@ fn words_of_a_commit_message_are_harmless() {
             && !message.contains("forged"),
         "{message}"
     );
-}
-
-#[test]
-fn the_token_is_nowhere() {
-    let mut runner = with_pull();
-    let words = format!("It prints {TOKEN} and\nsplit {}", &TOKEN[..20]);
-    let step = said(&mut runner, &words, false, 1);
-    for (what, text) in texts(&runner) {
-        assert!(!text.contains(TOKEN), "{what}: {text}");
-    }
-    assert!(!step.summary.contains(TOKEN), "{}", step.summary);
-    assert!(!step.run.stdout.contains(TOKEN), "{}", step.run.stdout);
-    for (name, value) in &step.outputs {
-        assert!(!value.contains(TOKEN), "{name}: {value}");
-    }
-    assert_eq!(step.env, "");
-    let kept = std::fs::read_to_string(step.dir.unwrap().join("events.jsonl")).unwrap();
-    assert!(!kept.contains(TOKEN), "{kept}");
-    let env = std::fs::read_to_string(runner.project.outside("env-1")).unwrap();
-    assert!(!env.contains(TOKEN) && !env.contains("GITHUB_"), "{env}");
 }

@@ -67,9 +67,7 @@ pub enum Push {
     /// Its objects arrive and every ref is declined: the reason that git shows in parentheses, and
     /// lines that it shows after `remote:`.
     Declined(String, Vec<String>),
-    /// The connection closes when the push was sent; nothing is updated.
-    HangUp,
-    /// As [`Self::HangUp`], but the refs are updated.
+    /// The refs are updated; the connection closes without an answer.
     Lost,
     /// The refs are updated; the connection closes in the middle of the answer.
     Torn,
@@ -87,20 +85,6 @@ impl Push {
     /// Another process holds the ref.
     pub fn cannot_lock(branch: &str) -> Self {
         Self::Declined(format!("cannot lock ref 'refs/heads/{branch}'"), Vec::new())
-    }
-
-    /// A file is over GitHub's limit.
-    pub fn large_file(path: &str) -> Self {
-        let lines = [
-            "error: Trace: 0123456789abcdef".to_owned(),
-            "error: See https://gh.io/lfs for more information.".to_owned(),
-            format!(
-                "error: File {path} is 120.00 MB; this exceeds GitHub's file size limit of 100.00 MB"
-            ),
-            "error: GH001: Large files detected. You may want to try Git Large File Storage."
-                .to_owned(),
-        ];
-        Self::Declined("pre-receive hook declined".to_owned(), lines.into())
     }
 
     /// A rule of the repository forbids the branch to everyone.
@@ -301,7 +285,6 @@ impl Shared {
             Some(Push::Declined(reason, lines)) => {
                 Reply::Answer(declined(updates, &reason, &lines))
             }
-            Some(Push::HangUp) => hang_up(),
             Some(Push::Lost) => {
                 self.backend(request);
                 hang_up()
