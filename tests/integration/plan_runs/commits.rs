@@ -2,7 +2,7 @@
 
 use crate::support::project::Project;
 use crate::support::tasks::{
-    FIX, assert_nothing_recorded, assessments, end, ends, events, files_of, fixable, kept, logged,
+    FIX, assert_nothing_recorded, assessments, end, ends, events, files_of, fixable, logged,
     plan_of, several, statuses, subjects, warnings,
 };
 use serde_json::json;
@@ -133,30 +133,11 @@ fn agent_commits_that_are_not_what_sprag_makes_are_not_kept() {
             "git commit -qm own --author 'M <m@example.invalid>'",
             "has the author M <m@example.invalid>",
         ),
-        ("GIT_AUTHOR_NAME=M git commit -qm own", "has the author M"),
-        (
-            "GIT_COMMITTER_EMAIL=m@example.invalid git commit -qm own",
-            "has the committer Tester <m@example.invalid>",
-        ),
-        (
-            "git -c i18n.commitEncoding=latin1 commit -qm own",
-            "has the header encoding",
-        ),
-        (
-            "git commit -qm 'own
-
-Approved-by: M'",
-            "trailers or references that no agent may set",
-        ),
         (
             "git commit -qm 'own
 
 Fixes #4'",
             "trailers or references that no agent may set",
-        ),
-        (
-            "ln -s /etc/hostname link; git add link; git commit -qm own",
-            "a symbolic link that leads outside",
         ),
         (
             "git commit -qm own; git checkout -qb side HEAD~1; git commit -q --allow-empty -m side; git checkout -q -; git merge -q --no-edit side",
@@ -165,7 +146,7 @@ Fixes #4'",
     ] {
         let project = fixable();
         let agent = project.agent(&format!(
-            "echo one > b.txt; git add b.txt; {commit}; rm -f link; git branch -q -D side; echo fixed > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: All'"
+            "echo one > b.txt; git add b.txt; {commit}; git branch -q -D side; echo fixed > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: All'"
         ));
         let run = project
             .run(&agent, &["--agent-commits", "accept"])
@@ -292,6 +273,9 @@ fn allow_dirty() {
     let agent = project.agent(FIX);
     let run = project.run(&agent, &["--allow-dirty"]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
+    let said = "checks passed; the changes are left uncommitted";
+    assert!(logged(&run, said), "{}", run.stdout);
+    assert_eq!(run.task(0)["message"], said);
     assert_eq!(run.task(0)["commit"], json!(null));
     assert_nothing_recorded(&project, &head);
     assert_eq!(project.status(), " M a.txt\n?? mine.txt");
@@ -329,29 +313,18 @@ fn task_failure() {
 }
 
 #[test]
-fn failure_keeps_message_and_output() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    project.write(
-        "plan.yaml",
-        &plan_of(&["fix"], "echo this is wrong; exit 1"),
-    );
-    project.commit_all("plan");
-    let agent = project.agent("echo wrong > a.txt; echo 'I am sure it works.'");
-    let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
-    assert_eq!(kept(&run, "turns/01-final.md"), "I am sure it works.");
-    assert!(kept(&run, "verify/01-test.log").contains("this is wrong"));
-}
-
-#[test]
 fn gitignore() {
-    let project = Project::new(&[(".gitignore", ".env\n"), ("a.txt", "broken\n")]);
+    let project = Project::new(&[(".gitignore", "*.log\n"), ("a.txt", "broken\n")]);
     project.write("plan.yaml", &plan_of(&["fix"], "grep -q fixed a.txt"));
     project.commit_all("plan");
+    project.write("old.log", "old\n");
     let agent = project.agent(
-        "echo KEY=1 > .env; mkdir -p sub; echo KEY=2 > sub/.env; echo fixed > a.txt; echo Done.",
+        "echo .env >> .gitignore; echo KEY=1 > .env; mkdir -p sub; echo KEY=2 > sub/.env; echo fixed > a.txt; echo Done.",
     );
     project.run(&agent, &[]).expect(0);
-    assert_eq!(files_of(&project, "HEAD"), ["a.txt", "plan.yaml"]);
+    let committed = [".gitignore", "a.txt", "plan.yaml"];
+    assert_eq!(files_of(&project, "HEAD"), committed);
+    assert_eq!(project.status(), "");
     assert_eq!(project.read(".env"), "KEY=1\n");
     assert_eq!(
         project.git(&["log", "--all", "--format=%h", "--", ".env", "sub/.env"]),
@@ -376,19 +349,6 @@ fn work_that_git_ignores_is_named_with_the_rule() {
 }
 
 #[test]
-fn gitignore_written_in_the_same_turn() {
-    let project = fixable();
-    let agent =
-        project.agent("echo .env > .gitignore; echo KEY=1 > .env; echo fixed > a.txt; echo Done.");
-    project.run(&agent, &[]).expect(0);
-    assert_eq!(
-        files_of(&project, "HEAD"),
-        [".gitignore", "a.txt", "plan.yaml"]
-    );
-    assert_eq!(project.status(), "");
-}
-
-#[test]
 fn what_was_ignored_and_is_committed_is_named() {
     let project = Project::new(&[("a.txt", "broken\n"), (".gitignore", "*.env\n/own/\n")]);
     project.write("own.env", "secret\n");
@@ -405,10 +365,12 @@ fn what_was_ignored_and_is_committed_is_named() {
 
 #[test]
 fn metadata_events() {
-    let project = several(&["one", "two"]);
+    let project = several(&["one", "two", "three"]);
     let agent =
         project.agent("[ $SPRAG_TASK_ID = two ] && touch bad; touch $SPRAG_TASK_ID; echo Done.");
     let run = project.run(&agent, &["--max-retries", "0"]).expect(1);
+    assert_eq!(project.calls(), 2);
+    assert_eq!(run.task(2)["message"], "not reached");
     assert_eq!(
         run.event_names(),
         [
@@ -448,7 +410,7 @@ fn metadata_events() {
         ]
     );
     let told = events(&run, "task.ended").into_iter().map(end);
-    assert_eq!(told.collect::<Vec<_>>(), ends(&run));
+    assert_eq!(told.collect::<Vec<_>>(), ends(&run)[..2]);
     let created = events(&run, "commit.created")[0];
     assert_eq!(created["commit"], project.head().as_str());
     assert_eq!(created["subject"], "[sprag] Complete task one: Make one");
@@ -457,25 +419,17 @@ fn metadata_events() {
     assert_eq!(assessments(run.task(0)), ["changed"]);
     assert_eq!(
         ends(&run),
-        [("done", "verified"), ("failed", "verification_failed")]
+        [
+            ("done", "verified"),
+            ("failed", "verification_failed"),
+            ("pending", "-")
+        ]
     );
     assert_eq!(
         statuses(&project.git(&["show", "HEAD:plan.yaml"])),
-        ["done", "-"]
+        ["done", "-", "-"]
     );
     assert_eq!(project.commits(), 3);
     assert_eq!(project.status(), "?? bad\n?? two");
-    assert_eq!(run.summary["status"], "partial");
-}
-
-#[test]
-fn events_to_standard_output() {
-    let project = fixable();
-    let run = project.by(FIX, &["--events", "-"]).expect(0);
-    let printed: Vec<serde_json::Value> = run
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(printed, run.events);
+    assert_eq!(end(&run.summary), ("partial", "verification_failed"));
 }

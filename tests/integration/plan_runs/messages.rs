@@ -3,8 +3,6 @@
 use crate::support::project::Project;
 use crate::support::tasks::{FIX, fixable, several, subjects};
 
-const DEFAULT: &str = "[sprag] Complete task fix: Fix a.txt";
-
 /// The whole message of the commit that an agent with this final message leads to.
 fn message(said: &str) -> (Project, String) {
     let project = fixable();
@@ -66,10 +64,10 @@ fn suggested_message() {
 }
 
 #[test]
-fn no_stale_message() {
+fn no_message_of_another_task_or_turn() {
     let project = several(&["one", "two"]);
     let agent = project.agent(
-        "touch $SPRAG_TASK_ID; [ $SPRAG_TASK_ID = one ] && echo 'SUGGESTED_COMMIT_MESSAGE: Make the first'; [ $SPRAG_TASK_ID = two ] && echo Done.",
+        "touch $SPRAG_TASK_ID; case $N in 1) echo 'SUGGESTED_COMMIT_MESSAGE: Make the first' ;; 2) touch bad; echo 'SUGGESTED_COMMIT_MESSAGE: wrong' ;; *) rm bad; echo Done. ;; esac",
     );
     project.run(&agent, &[]).expect(0);
     assert_eq!(
@@ -84,23 +82,10 @@ fn no_stale_message() {
 }
 
 #[test]
-fn no_stale_message_of_an_earlier_turn() {
-    let project = fixable();
-    let agent = project.agent(
-        "[ $N = 1 ] && { echo wrong > a.txt; echo 'SUGGESTED_COMMIT_MESSAGE: wrong'; exit; }; echo fixed > a.txt; echo Done.",
-    );
-    project.run(&agent, &[]).expect(0);
-    assert_eq!(subjects(&project)[0], DEFAULT);
-}
-
-#[test]
 fn special_characters() {
     let verbatim = [
-        r#"Fix "quotes" and 'single' ones"#,
-        "Fix $(touch pwned) `touch pwned` ${HOME} $HOME; touch pwned",
+        r#"Fix "it" \n % %H $(touch pwned) `touch pwned` ${HOME} $HOME; touch pwned \u{e4}"#,
         "-m --amend --no-verify",
-        "Fix \\n backslashes \\ and % signs %H %s",
-        "Korrigiere \u{e4}\u{f6}\u{fc} und \u{65e5}\u{672c}\u{8a9e} \u{1f680}",
         "# not a comment",
     ];
     for text in verbatim {

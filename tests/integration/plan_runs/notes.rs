@@ -116,16 +116,6 @@ fn secrets_in_notes_are_redacted_everywhere() {
 }
 
 #[test]
-fn every_prompt_names_the_form() {
-    let project = several(&["one"]);
-    project
-        .run(&project.agent("touch one; echo Done."), &[])
-        .expect(0);
-    let line = "- What later tasks should know, say anywhere in your final message in lines of this form: NOTE: <one line>\n";
-    assert_eq!(project.prompt(1).matches(line).count(), 1);
-}
-
-#[test]
 fn a_resumed_run_still_has_them() {
     let project = several(&["one", "two"]);
     let agent = project.agent(&format!(

@@ -314,15 +314,22 @@ fn ignored_plan() {
 fn plan_outside_of_the_repository() {
     let project = Project::new(&[("a.txt", "broken\n")]);
     let plan = project.outside("work.yaml");
-    fs::write(&plan, plan_of(&["fix"], FIXED)).unwrap();
-    let agent = project.agent(FIX);
-    let args = [
+    let text = plan_of(&["fix"], FIXED);
+    fs::write(&plan, &text).unwrap();
+    let path = plan.to_str().unwrap();
+    let fails = [
         "run",
         "--plan",
-        plan.to_str().unwrap(),
+        path,
         "--agent-command",
-        &agent,
+        "echo wrong > a.txt",
     ];
+    let once = ["--max-retries", "0"];
+    project.sprag(&[&fails[..], &once].concat()).expect(1);
+    assert_eq!(fs::read_to_string(&plan).unwrap(), text);
+    project.git(&["restore", "a.txt"]);
+    let agent = project.agent(FIX);
+    let args = ["run", "--plan", path, "--agent-command", &agent];
     let run = project.sprag(&args).expect(0);
     assert_eq!(files_of(&project, "HEAD"), ["a.txt"]);
     assert_eq!(statuses(&fs::read_to_string(&plan).unwrap()), ["done"]);
@@ -336,26 +343,6 @@ fn plan_outside_of_the_repository() {
     let nothing = project.sprag(&args).expect(0);
     assert_eq!(nothing.summary["status"], "no_work");
     assert_eq!(project.calls(), 1);
-}
-
-#[test]
-fn plan_outside_of_the_repository_and_a_failure() {
-    let project = Project::new(&[("a.txt", "broken\n")]);
-    let plan = project.outside("work.yaml");
-    let text = plan_of(&["fix"], FIXED);
-    fs::write(&plan, &text).unwrap();
-    let agent = project.agent("echo wrong > a.txt; echo Done.");
-    let args = [
-        "run",
-        "--plan",
-        plan.to_str().unwrap(),
-        "--agent-command",
-        &agent,
-        "--max-retries",
-        "0",
-    ];
-    project.sprag(&args).expect(1);
-    assert_eq!(fs::read_to_string(&plan).unwrap(), text);
 }
 
 #[test]

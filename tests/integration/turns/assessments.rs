@@ -4,35 +4,25 @@ use crate::support::has;
 use crate::support::project::Project;
 use crate::support::tasks::{
     assert_nothing_recorded, assessments, end, ends, events, fixable, fixable_by, kept, logged,
-    several, statuses, subjects,
+    several, statuses,
 };
 
 #[test]
-fn awaiting_input() {
+fn a_question_and_an_empty_turn_are_nudged() {
     let project = fixable();
     let agent = project.agent(
-        "[ $N = 1 ] && { echo 'Should I go ahead and edit a.txt?'; exit; }; echo fixed > a.txt; echo Done.",
+        "[ $N = 1 ] && { echo 'Should I go ahead and edit a.txt?'; exit; }; [ $N = 2 ] && exit; echo fixed > a.txt; echo Done.",
     );
     let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(assessments(run.task(0)), ["awaiting_input", "changed"]);
+    let assessed = ["awaiting_input", "empty", "changed"];
+    assert_eq!(assessments(run.task(0)), assessed);
     assert!(project.prompt(2).contains("Nobody will answer"));
-    assert!(
-        logged(&run, "nudge 1 of 3: Implementer asked instead of executing"),
-        "{}",
-        run.stdout
-    );
-}
-
-#[test]
-fn awaiting_input_to_the_end() {
-    let project = fixable();
-    let head = project.head();
-    let agent = project.agent("echo 'I need permission to write a.txt. Please grant it.'");
-    let run = project.run(&agent, &[]).expect(1);
-    assert_eq!(project.calls(), 4);
-    assert_eq!(assessments(run.task(0)), ["awaiting_input"; 4]);
-    assert_eq!(end(run.task(0)).0, "failed");
-    assert_nothing_recorded(&project, &head);
+    for line in [
+        "nudge 1 of 3: Implementer asked instead of executing",
+        "nudge 2 of 3: Implementer ended without a message or a change",
+    ] {
+        assert!(logged(&run, line), "{}", run.stdout);
+    }
 }
 
 #[test]
@@ -77,25 +67,6 @@ fn already_satisfied() {
     assert_eq!(statuses(&plan), ["done", "done"]);
     assert_eq!(plan.matches("completed_at: ").count(), 2, "{plan}");
     assert_eq!(end(&run.summary), ("success", "verified"));
-}
-
-#[test]
-fn already_satisfied_at_the_plans_end() {
-    let project = fixable_by("true");
-    let agent = project.agent("echo 'ALREADY_SATISFIED: a.txt is fine as it is'");
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(end(run.task(0)), ("done", "already_satisfied"));
-    assert_eq!(
-        subjects(&project),
-        ["[sprag] Record the status of plan", "plan", "base"]
-    );
-    assert_eq!(
-        statuses(&project.git(&["show", "HEAD:plan.yaml"])),
-        ["done"]
-    );
-    assert_eq!(project.status(), "");
-    assert_eq!(run.summary["commits"], serde_json::json!([project.head()]));
-    assert_eq!(run.summary["head"], project.head().as_str());
 }
 
 #[test]
@@ -166,35 +137,12 @@ fn claims_done_with_passing_checks_is_no_success() {
     let agent = project.agent("echo 'I have fixed a.txt; all tests pass.'");
     let run = project.run(&agent, &[]).expect(1);
     assert_eq!(project.calls(), 2);
+    assert_eq!(assessments(run.task(0)), ["claims_done", "claims_done"]);
     assert_eq!(end(run.task(0)), ("failed", "no_progress"));
     assert_eq!(run.task(0)["checks"][0]["passed"], true);
+    assert_eq!(run.task(0)["changes_made"], false);
+    assert!(!run.stdout.contains("appears to have planned"));
     assert_nothing_recorded(&project, &head);
-}
-
-#[test]
-fn empty() {
-    let project = fixable();
-    let agent = project.agent("[ $N = 1 ] && exit; echo fixed > a.txt; echo Done.");
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(assessments(run.task(0)), ["empty", "changed"]);
-    assert!(
-        logged(
-            &run,
-            "nudge 1 of 3: Implementer ended without a message or a change"
-        ),
-        "{}",
-        run.stdout
-    );
-}
-
-#[test]
-fn no_change() {
-    let project = fixable();
-    let agent = project.agent("echo 'The file a.txt is a text file of one line.'");
-    let run = project.run(&agent, &[]).expect(1);
-    assert_eq!(assessments(run.task(0)), ["no_change", "no_change"]);
-    assert_eq!(end(run.task(0)), ("failed", "no_progress"));
-    assert_eq!(project.checks(), 2);
 }
 
 #[test]

@@ -21,24 +21,17 @@ Plan: I will try again.
 EOF"#;
 
 #[test]
-fn failed_first() {
+fn failed_details() {
     let project = fixable();
     let head = project.head();
-    let agent = project.agent("printf 'FAILED: no key\\nPlan:\\n1. Plan the edit\\n'");
-    let run = project.run(&agent, &[]).expect(3);
-    assert_eq!(project.calls(), 1);
-    assert_eq!(project.checks(), 1);
+    let run = project.by(REPORT, &[]).expect(3);
+    assert_eq!((project.calls(), project.checks()), (1, 1));
     assert_eq!(assessments(run.task(0)), ["failed_report"]);
     assert_eq!(end(run.task(0)), ("blocked", "failed_report"));
     assert_eq!(end(&run.summary), ("blocked", "failed_report"));
-    assert_eq!(run.task(0)["message"], "the agent reported: no key");
+    let message = "the agent reported: the service has no sandbox";
+    assert_eq!(run.task(0)["message"], message);
     assert_nothing_recorded(&project, &head);
-}
-
-#[test]
-fn failed_details() {
-    let project = fixable();
-    let run = project.by(REPORT, &[]).expect(3);
     assert_eq!(
         run.task(0)["failed_report"],
         json!({
