@@ -1,6 +1,6 @@
 //! The projects, each with a fault of another class.
 
-use super::Call::{Check, Delete, Edit, Finish, Lines, List, Move, Plan, Read, Run, Search, Write};
+use super::Call::{Check, Delete, Edit, Finish, Lines, List, Move, Plan, Read, Search, Write};
 use super::Repair;
 
 pub(super) const REPAIRS: &[Repair] = &[
@@ -134,95 +134,6 @@ pub(super) const REPAIRS: &[Repair] = &[
         ],
         changed: &["M lib/initials.js"],
         adds: &["  const parts = (name ?? '').split(' ').filter((part) => part !== '');"],
-    },
-    // A sum that overflows.
-    Repair {
-        language: "c",
-        needs: &["gcc"],
-        model: "gemini/m",
-        files: &[
-            ("src/middle.h", "int middle(int low, int high);\n"),
-            (
-                "src/middle.c",
-                "#include \"middle.h\"\n\nint middle(int low, int high) {\n    return (low + high) / 2;\n}\n",
-            ),
-            (
-                "test/test.c",
-                "#include <limits.h>\n#include <stdio.h>\n#include \"../src/middle.h\"\n\nstatic int failures;\n\nstatic void expect(int low, int high, int wanted) {\n    int got = middle(low, high);\n    if (got != wanted) {\n        printf(\"FAIL middle(%d, %d) is %d, not %d\\n\", low, high, got, wanted);\n        failures++;\n    }\n}\n\nint main(void) {\n    expect(2, 6, 4);\n    expect(0, 1, 0);\n    expect(INT_MAX - 2, INT_MAX, INT_MAX - 1);\n    return failures != 0;\n}\n",
-            ),
-        ],
-        check: "gcc -fwrapv -Wall -o \"$TMPDIR/middle\" src/middle.c test/test.c && \"$TMPDIR/middle\"",
-        fails_with: "FAIL middle(2147483645, 2147483647) is -2",
-        responses: &[
-            &[Run("ls src test"), Check],
-            &[Read("src/middle.c")],
-            &[Edit(
-                "src/middle.c",
-                "return (low + high) / 2;",
-                "return low + (high - low) / 2;",
-            )],
-            &[Check, Run("git diff --stat")],
-            &[Finish("Find the middle of large numbers")],
-        ],
-        told: &[
-            (1, "FAIL middle(2147483645, 2147483647) is -2"),
-            (2, "     4\t    return (low + high) / 2;"),
-            (4, "src/middle.c | 2 +-"),
-        ],
-        changed: &["M src/middle.c"],
-        adds: &["    return low + (high - low) / 2;"],
-    },
-    // A signature that cannot say "nothing": the function and its caller change.
-    Repair {
-        language: "rust",
-        needs: &["rustc"],
-        model: "openai/m",
-        files: &[
-            (
-                "src/stats.rs",
-                "/// The largest of the values.\npub fn largest(values: &[u32]) -> u32 {\n    values.iter().copied().max().unwrap()\n}\n",
-            ),
-            (
-                "src/lib.rs",
-                "pub mod stats;\n\n/// One line on the values.\npub fn summary(values: &[u32]) -> String {\n    format!(\"largest: {}\", stats::largest(values))\n}\n\n#[cfg(test)]\nmod tests {\n    use super::summary;\n\n    #[test]\n    fn of_some() {\n        assert_eq!(summary(&[3, 9, 4]), \"largest: 9\");\n    }\n\n    #[test]\n    fn of_none() {\n        assert_eq!(summary(&[]), \"largest: none\");\n    }\n}\n",
-            ),
-        ],
-        check: "rustc --edition 2021 --test src/lib.rs -o \"$TMPDIR/stats\" && \"$TMPDIR/stats\"",
-        fails_with: "tests::of_none",
-        responses: &[
-            &[
-                Plan(&[
-                    ("src/stats.rs: say when there is nothing", "pending"),
-                    ("src/lib.rs: show it", "pending"),
-                ]),
-                Check,
-                Read("src/stats.rs"),
-            ],
-            &[Search("largest\\(", None)],
-            &[
-                Edit(
-                    "src/stats.rs",
-                    "pub fn largest(values: &[u32]) -> u32 {\n    values.iter().copied().max().unwrap()\n}",
-                    "pub fn largest(values: &[u32]) -> Option<u32> {\n    values.iter().copied().max()\n}",
-                ),
-                Check,
-            ],
-            &[Edit(
-                "src/lib.rs",
-                "    format!(\"largest: {}\", stats::largest(values))",
-                "    let largest = stats::largest(values).map(|it| it.to_string());\n    format!(\"largest: {}\", largest.as_deref().unwrap_or(\"none\"))",
-            )],
-            &[Check],
-            &[Finish("Sum up an empty list")],
-        ],
-        told: &[
-            (1, "called `Option::unwrap()` on a `None` value"),
-            (2, "src/lib.rs:5:"),
-            (3, "error[E0277]"),
-            (5, "2 passed"),
-        ],
-        changed: &["M src/lib.rs", "M src/stats.rs"],
-        adds: &["pub fn largest(values: &[u32]) -> Option<u32> {"],
     },
     // A resource that is not where it is looked for.
     Repair {
