@@ -230,7 +230,7 @@ const CHEATS: &[Cheat] = &[
 
 #[test]
 fn a_check_that_passes_only_because_of_what_it_is_made_of_verifies_nothing() {
-    for cheat in CHEATS {
+    for cheat in due(CHEATS, 2) {
         let mut files = cheat.files.to_vec();
         files.push(("work.txt", "x\n"));
         let project = project(&files, cheat.check, "max_retries: 0\n");
@@ -306,10 +306,8 @@ fn another_program_in_the_place_of_an_installed_one_verifies_nothing() {
     let node = ("node_modules/.bin", "npm test");
     let python = (".venv/bin", "PATH=$PWD/.venv/bin:$PATH runner");
     for ((bin, check), cheat) in [
-        (node, "printf '#!/bin/sh\\n' > node_modules/runner/cli.sh"),
         (node, "echo true > node_modules/runner/rules.sh"),
         (node, "ln -sf /bin/true node_modules/.bin/runner"),
-        (python, "printf '#!/bin/sh\\n' > .venv/bin/runner"),
         (
             (".venv/bin", ".venv/bin/runner"),
             "cp /bin/true .venv/bin/runner",
@@ -322,7 +320,8 @@ fn another_program_in_the_place_of_an_installed_one_verifies_nothing() {
         assert_eq!(reason, "changed_expectations", "{cheat}: {}", done.stdout);
         let message = done.task(0)["message"].as_str().unwrap();
         assert!(message.contains("/runner"), "{cheat}: {message}");
-
+    }
+    for (bin, check) in [node, python] {
         let project = installed(bin, check);
         let honest = "npm -v >/dev/null; mkdir -p node_modules/.bin node_modules/other .venv/bin; echo x > node_modules/other/x; echo x > node_modules/.bin/other; echo x > .venv/bin/other; echo fixed > work.txt; echo Done.";
         let done = run(&project, honest, &[]).expect(0);
@@ -446,14 +445,15 @@ pub(super) fn in_crate(files: &[(&str, &str)], agent: &str) -> Run {
 
 #[test]
 fn tests_that_cargo_no_longer_runs_verify_nothing() {
-    for agent in [
+    let cheats = [
         "printf '\\n[lib]\\ntest = false\\n' >> Cargo.toml; rm tests/a.rs",
         "printf '\\n[[test]]\\nname = \"a\"\\nharness = false\\n\\n[lib]\\ntest = false\\n' >> Cargo.toml; echo 'fn main() {}' > tests/a.rs",
         "sed -i 's/assert_eq!(super::two(), 2)/super::two()/; s/fn is_two/#[allow(unused_must_use)]\\n    fn is_two/' src/lib.rs; sed -i '/assert/d' tests/a.rs",
         "sed -i '1i macro_rules! assert_eq { ($($t:tt)*) => {}; }' src/lib.rs; rm tests/a.rs",
         "sed -i '1i #![cfg_attr(all(), cfg(not(test)))]' src/lib.rs; sed -i '/assert/d' tests/a.rs",
         "mkdir .cargo; printf '[target.\"cfg(all())\"]\\nrunner = \"true\"\\n' > .cargo/config.toml",
-    ] {
+    ];
+    for agent in due(&cheats, 3) {
         let run = crate_of(agent).expect(0);
         assert_eq!(
             run.task(0)["reason"],
@@ -577,9 +577,7 @@ fn a_changed_dependency_is_installed_again_or_verifies_nothing() {
         "rm -rf node_modules; mkdir -p node_modules/lib; echo 1 > node_modules/lib/index.js";
     let changes = [
         "echo fixed > node_modules/lib/index.js",
-        "rm -r node_modules/lib; mkdir node_modules/lib; echo fixed > node_modules/lib/index.js",
         "mkdir node_modules/.hidden; echo fixed > node_modules/.hidden/x; ln -sf ../.hidden/x node_modules/lib/index.js",
-        "mv node_modules n; mkdir node_modules; cp -r n/lib node_modules; rm -r n; echo fixed > node_modules/lib/index.js",
         "T=$(stat -c %y node_modules/lib/index.js); echo fixed > node_modules/lib/index.js; touch -d \"$T\" node_modules/lib/index.js",
     ];
     let files = [("work.txt", "x\n"), (".gitignore", "node_modules\n")];

@@ -99,20 +99,18 @@ fn what_keeps_a_recipe_from_running_verifies_nothing() {
         ("Makefile", "test: unit\nunit:\n\tgrep -qx fixed work.txt\n"),
         ("work.txt", "x\n"),
     ];
-    for name in ["test", "unit"] {
-        for cheat in ["touch", "mkdir"] {
-            let project = project(&files, "make test", "max_retries: 0\n");
-            let agent = format!("{cheat} {name}; echo y > note.txt; echo Done.");
-            let run = run(&project, &agent, &[]);
-            // A recipe of another target runs in spite of a file with the name of the first.
-            let is_red = name == "test" && run.code == 1;
-            let reason = &run.task(0)["reason"];
-            assert!(
-                is_red || reason == "changed_expectations",
-                "{agent}: {}",
-                run.stdout
-            );
-        }
+    for (name, cheat) in [("test", "touch"), ("unit", "mkdir")] {
+        let project = project(&files, "make test", "max_retries: 0\n");
+        let agent = format!("{cheat} {name}; echo y > note.txt; echo Done.");
+        let run = run(&project, &agent, &[]);
+        // A recipe of another target runs in spite of a file with the name of the first.
+        let is_red = name == "test" && run.code == 1;
+        let reason = &run.task(0)["reason"];
+        assert!(
+            is_red || reason == "changed_expectations",
+            "{agent}: {}",
+            run.stdout
+        );
     }
 }
 

@@ -1,6 +1,7 @@
 //! One rule for who judges: product source stays, everything else from before the run is put back for the proof.
 
 use super::*;
+use crate::support::due;
 
 struct Case {
     name: &'static str,
@@ -116,7 +117,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn the_work_stays_and_what_judges_it_is_put_back() {
-    for case in CASES {
+    for case in due(CASES, 2) {
         let project = project(case.files, case.check, "max_retries: 0\nbaseline: off\n");
         let run = run(&project, &format!("{}; echo Done.", case.agent), &[]).expect(0);
         let told = &run.task(0)["reason"];

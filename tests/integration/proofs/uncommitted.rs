@@ -83,7 +83,7 @@ fn a_product_of_a_build_that_the_agent_changes_is_built_again() {
 
 #[test]
 fn what_only_this_work_tree_has_proves_nothing() {
-    for (path, agent, named) in ELSEWHERE {
+    for (path, agent, named) in due(ELSEWHERE, 2) {
         let project = project(FILES, &format!("grep -qx fixed {path}"), "max_retries: 0\n");
         let agent = format!("echo y > other.txt; {agent}; echo Done.");
         let run = run(&project, &agent, &[]).expect(0);
