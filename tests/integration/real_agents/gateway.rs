@@ -79,28 +79,17 @@ fn works_where_no_host_is_allowed(agent: Agent) {
 }
 
 #[test]
-fn codex_works_by_the_gateway_where_no_host_is_allowed() {
-    works_where_no_host_is_allowed(Codex);
+#[ignore = "scripts/test-full runs it"]
+fn agents_work_by_the_gateway_where_no_host_is_allowed() {
+    [Codex, Claude, Gemini]
+        .into_iter()
+        .for_each(works_where_no_host_is_allowed);
 }
 
 #[test]
-fn claude_works_by_the_gateway_where_no_host_is_allowed() {
-    works_where_no_host_is_allowed(Claude);
-}
-
-#[test]
-fn gemini_works_by_the_gateway_where_no_host_is_allowed() {
-    works_where_no_host_is_allowed(Gemini);
-}
-
-#[test]
-fn codex_works_behind_the_gateway_and_never_has_the_key() {
-    works_with_a_token(Codex);
-}
-
-#[test]
-fn claude_works_behind_the_gateway_and_never_has_the_key() {
-    works_with_a_token(Claude);
+#[ignore = "scripts/test-full runs it"]
+fn codex_and_claude_work_behind_the_gateway_and_never_have_the_key() {
+    [Codex, Claude].into_iter().for_each(works_with_a_token);
 }
 
 #[test]
@@ -133,16 +122,7 @@ fn meets_a_limit(agent: Agent) {
 }
 
 #[test]
-fn codex_meets_a_limit_within_a_turn() {
-    meets_a_limit(Codex);
-}
-
-#[test]
-fn claude_meets_a_limit_within_a_turn() {
-    meets_a_limit(Claude);
-}
-
-#[test]
-fn gemini_meets_a_limit_within_a_turn() {
-    meets_a_limit(Gemini);
+#[ignore = "scripts/test-full runs it"]
+fn agents_meet_a_limit_within_a_turn() {
+    [Codex, Claude, Gemini].into_iter().for_each(meets_a_limit);
 }

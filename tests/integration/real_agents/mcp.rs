@@ -85,6 +85,7 @@ fn assert_offered(requests: &[Recorded]) {
 }
 
 #[test]
+#[ignore = "scripts/test-full runs it"]
 fn codex_is_given_a_server() {
     // Its model searches for the tools of a server by the name of their namespace.
     let Some(requests) = requests(Codex, fixes()) else {
@@ -100,11 +101,13 @@ fn claude_calls_a_tool_of_a_server() {
 }
 
 #[test]
+#[ignore = "scripts/test-full runs it"]
 fn gemini_is_given_a_server() {
     offers_the_tool(Gemini);
 }
 
 #[test]
+#[ignore = "scripts/test-full runs it"]
 fn opencode_is_given_a_server() {
     offers_the_tool(Opencode);
 }

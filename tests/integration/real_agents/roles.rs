@@ -67,6 +67,7 @@ fn codex_as_a_reviewer_has_what_it_changes_undone_and_reported() {
 }
 
 #[test]
+#[ignore = "scripts/test-full runs it"]
 fn claude_as_a_reviewer_is_kept_from_changes_by_itself() {
     let warnings = decides_and_changes_nothing(Claude);
     assert!(warnings.is_none_or(|warnings| warnings.is_empty()));

@@ -32,11 +32,7 @@ fn goes_on_in_its_session(agent: Agent) {
 }
 
 #[test]
-fn codex_goes_on_in_its_session_with_an_answer() {
-    goes_on_in_its_session(Codex);
-}
-
-#[test]
-fn claude_goes_on_in_its_session_with_an_answer() {
-    goes_on_in_its_session(Claude);
+#[ignore = "scripts/test-full runs it"]
+fn an_agent_goes_on_in_its_session_with_an_answer() {
+    [Codex, Claude].into_iter().for_each(goes_on_in_its_session);
 }
