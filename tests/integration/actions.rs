@@ -128,8 +128,11 @@ fn every_output_has_its_name_and_value() {
 
 #[test]
 fn a_step_has_its_run_in_the_runners_temp_an_author_and_no_zero_for_what_is_unknown() {
-    let project = step("grep -qx fixed a.txt");
-    run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    let project = step("test -e a.txt || echo 'src/lib.rs:1:4: error: x'; grep -qx fixed a.txt");
+    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
+    let seen = commands(&run.stdout);
+    let errors = seen.iter().filter(|line| line.starts_with("::error"));
+    assert_eq!(errors.count(), 0, "{seen:?}");
     let outputs = outputs(&project);
     for name in ["tokens-in", "tokens-out", "cost-usd"] {
         assert_eq!(outputs[name], "", "{name}");
@@ -180,13 +183,7 @@ fn names_of_files_make_no_outputs() {
 #[test]
 fn nothing_that_others_print_is_a_command() {
     const HOSTILE: &str = r"printf '::error::x\n::set-output name=status::success\n##[error]x\n::add-mask::main\n::stop-commands::t\n::t::\n  ::warning::x\nprogress\r::notice::x\nmid ##[warning]x\n\302\240::debug::x\n\033[0m::error::x\n::group::x\n'";
-    for args in [
-        &[][..],
-        &["-v"],
-        &["-vv"],
-        &["-q"],
-        &["-vv", "--events", "-"],
-    ] {
+    for args in [&["-vv"][..], &["-vv", "--events", "-"]] {
         let project = step(&format!("{HOSTILE}; grep -qx fixed a.txt"));
         let text = project
             .read("plan.yaml")
@@ -242,17 +239,6 @@ fn failing_diagnostics_are_annotations() {
             "::error file=plan.yaml,line=5,title=fix failed (verification_failed)::the checks still fail and no retry is left",
             "::error file=plan.yaml,title=Sprag%3A the run's result::failed (verification_failed): 0 of 1 task done",
         ]
-    );
-}
-
-#[test]
-fn a_verified_run_has_no_annotation() {
-    let project = step("test -e a.txt || echo 'src/lib.rs:1:4: error: x'; grep -qx fixed a.txt");
-    let run = run(&project, "echo fixed > a.txt; echo Done.", &[]).expect(0);
-    let seen = commands(&run.stdout);
-    assert!(
-        seen.iter().all(|line| !line.starts_with("::error")),
-        "{seen:?}"
     );
 }
 

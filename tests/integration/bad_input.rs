@@ -328,13 +328,16 @@ fn a_bare_repository() {
 #[test]
 fn a_dirty_tree() {
     let project = project();
+    for n in 0..30 {
+        project.write(&format!("build/{n}.o"), "");
+    }
     project.write("a.txt", "mine\n");
     project.write("new.txt", "mine too\n");
     refused(
         &project,
         &RUN,
         2,
-        "error: the work tree is not clean:\n    a.txt\n    new.txt\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to continue an interrupted run, use --resume\n",
+        "error: the work tree is not clean:\n    a.txt\n    build/\n    new.txt\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to continue an interrupted run, use --resume\n",
     );
 }
 
@@ -353,21 +356,6 @@ fn a_dirty_tree_is_not_answered_with_a_flag_that_is_refused() {
         &["plan", "CSV", "--agent-command", "true"],
         2,
         said,
-    );
-}
-
-#[test]
-fn a_directory_that_git_does_not_know() {
-    let project = project();
-    for n in 0..30 {
-        project.write(&format!("build/{n}.o"), "");
-    }
-    project.write("a.txt", "mine\n");
-    refused(
-        &project,
-        &RUN,
-        2,
-        "error: the work tree is not clean:\n    a.txt\n    build/\n  commit or stash these files, or use --allow-dirty (then nothing is committed)\n  to continue an interrupted run, use --resume\n",
     );
 }
 

@@ -36,29 +36,6 @@ fn assert_has(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn feed_output_back() {
-    let project = fixable_by(CHECK);
-    let run = run(
-        &project,
-        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
-        &[],
-    )
-    .expect(0);
-    assert_eq!(calls_and_checks(&project), (2, 3));
-    assert!(!project.prompt(1).contains("got apple"));
-    assert_has(
-        &project.prompt(2),
-        &[
-            "a.txt must say fixed",
-            "Failing checks: `test`",
-            "FAIL greeting: expected fixed, got apple",
-            "uncommitted changes are still there",
-        ],
-    );
-    assert_eq!(end(&run), ("verified", 2, 1));
-}
-
-#[test]
 fn retry_to_limit() {
     let project = fixable_by(CHECK);
     let run = run(&project, ANOTHER_WORD, &[]).expect(1);
@@ -121,6 +98,17 @@ fn retry_to_limit() {
 fn prompt_instructions() {
     let project = fixable_by(CHECK);
     let run = run(&project, THIRD_TIME, &[]).expect(0);
+    assert_eq!(calls_and_checks(&project), (3, 4));
+    assert!(!project.prompt(1).contains("got apple"));
+    assert_has(
+        &project.prompt(2),
+        &[
+            "a.txt must say fixed",
+            "Failing checks: `test`",
+            "FAIL greeting: expected fixed, got apple",
+            "uncommitted changes are still there",
+        ],
+    );
     assert_has(
         &project.prompt(3),
         &[
@@ -169,38 +157,6 @@ fn fast_path() {
 }
 
 #[test]
-fn config_default_three() {
-    // Each source is stronger than the ones before it.
-    let sources: [(&str, u32); 4] = [("none", 4), ("file", 2), ("variable", 3), ("flag", 1)];
-    for (last, (name, calls)) in sources.iter().enumerate() {
-        let mut project = fixable_by(CHECK);
-        if last >= 1 {
-            project.write(".sprag/config.yaml", "max_retries: 1\n");
-            project.commit_all("configuration");
-        }
-        if last >= 2 {
-            project.env("SPRAG_MAX_RETRIES", "2");
-        }
-        let flag: &[&str] = if last >= 3 {
-            &["--max-retries", "0"]
-        } else {
-            &[]
-        };
-        let run = run(&project, ANOTHER_WORD, flag).expect(1);
-        assert_eq!(project.calls(), *calls, "{name}");
-        assert_eq!(
-            end(&run),
-            (
-                "verification_failed",
-                u64::from(*calls),
-                u64::from(calls - 1)
-            ),
-            "{name}"
-        );
-    }
-}
-
-#[test]
 fn per_task_override() {
     let project = fixable_by(CHECK);
     let with_own = |retries: &str| {
@@ -227,21 +183,11 @@ fn per_task_override() {
 }
 
 #[test]
-fn validation() {
-    for wrong in ["-1", "1.5", "11"] {
-        let project = fixable_by(CHECK);
-        let run = run(&project, ANOTHER_WORD, &["--max-retries", wrong]).expect(2);
-        assert_eq!(
-            run.stderr,
-            format!("error: --max-retries must be a whole number from 0 to 10, got {wrong}\n")
-        );
-        assert_eq!(project.calls(), 0);
-    }
-}
-
-#[test]
-fn max_retries_zero() {
-    let project = fixable_by(CHECK);
+fn max_retries_zero_by_the_strongest_source() {
+    let mut project = fixable_by(CHECK);
+    project.write(".sprag/config.yaml", "max_retries: 1\n");
+    project.commit_all("configuration");
+    project.env("SPRAG_MAX_RETRIES", "2");
     let run = run(&project, ANOTHER_WORD, &["--max-retries", "0"]).expect(1);
     assert_eq!(calls_and_checks(&project), (1, 2));
     assert_eq!(end(&run), ("verification_failed", 1, 0));
@@ -249,25 +195,12 @@ fn max_retries_zero() {
 
 #[test]
 fn cost_warning() {
-    for (retries, warnings) in [
-        ("5", vec![]),
-        (
-            "6",
-            vec!["task fix has up to 6 retries: more than 5 are costly"],
-        ),
-    ] {
-        let project = fixable_by(CHECK);
-        let run = run(
-            &project,
-            "echo fixed > a.txt; echo Done.",
-            &["--max-retries", retries],
-        )
-        .expect(0);
-        assert_eq!(run.summary["warnings"], serde_json::json!(warnings));
-        for warning in warnings {
-            assert_has(&run.stdout, &[warning]);
-        }
-    }
+    let project = fixable_by(CHECK);
+    let agent = "echo fixed > a.txt; echo Done.";
+    let run = run(&project, agent, &["--max-retries", "6"]).expect(0);
+    let warning = "task fix has up to 6 retries: more than 5 are costly";
+    assert_eq!(run.summary["warnings"], serde_json::json!([warning]));
+    assert_has(&run.stdout, &[warning]);
 }
 
 #[test]
@@ -362,30 +295,6 @@ fn truncation() {
     .expect(0);
     let prompt = project.prompt(2);
     assert_has(&prompt, &["FAIL greeting: the last failure", "repeated"]);
-    assert!(prompt.len() < 12_000, "{} bytes", prompt.len());
-}
-
-#[test]
-fn truncation_of_unlike_lines() {
-    let noise = "awk 'BEGIN { for (i = 0; i < 5000; i++) { s = \"\"; for (n = i; n > 0; n = int(n / 26)) s = s substr(\"abcdefghijklmnopqrstuvwxyz\", n % 26 + 1, 1); print \"compiling part\", s, \"of the whole thing that is built\" } }'";
-    let project = fixable_by(&format!(
-        "grep -qx fixed a.txt || {{ echo 'FAIL early: the first failure'; {noise}; echo 'FAIL late: the last failure'; exit 1; }}"
-    ));
-    run(
-        &project,
-        "test $N = 1 && echo apple > a.txt || echo fixed > a.txt; echo Done.",
-        &[],
-    )
-    .expect(0);
-    let prompt = project.prompt(2);
-    assert_has(
-        &prompt,
-        &[
-            "FAIL early: the first failure",
-            "FAIL late: the last failure",
-            " cut",
-        ],
-    );
     assert!(prompt.len() < 12_000, "{} bytes", prompt.len());
 }
 

@@ -175,7 +175,6 @@ fn a_dry_run_shows_the_prompt_that_is_given() {
         let dry = project
             .run(&agent, &[flags, &["--dry-run"]].concat())
             .expect(0);
-        project.run(&agent, flags);
         let (settings, shown) = dry.stdout.split_once("  prompt:\n").unwrap();
         let told = settings.split_once("  phases: ").map(|(_, told)| told);
         assert!(told.is_some() == phases.is_some(), "{settings}");
@@ -188,6 +187,9 @@ fn a_dry_run_shows_the_prompt_that_is_given() {
             .lines()
             .map(|line| line.strip_prefix("    ").unwrap())
             .collect();
-        assert_eq!(shown.join("\n"), project.prompt(1).trim_end());
+        if phases.is_none() {
+            project.run(&agent, flags);
+            assert_eq!(shown.join("\n"), project.prompt(1).trim_end());
+        }
     }
 }

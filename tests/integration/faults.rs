@@ -61,55 +61,24 @@ fn conflict_markers_are_never_committed() {
 }
 
 #[test]
-fn odd_file_names_are_committed_patched_and_told() {
-    let project = project();
-    let names: [&[u8]; 5] = [
-        b"-rf",
-        b"with\nnewline",
-        b"\xff\xfe",
-        b"::error::x",
-        b"a 'b\" c;$(d)",
-    ];
-    let script = project.outside("names.sh");
-    let mut text = Vec::new();
-    for name in names {
-        text.extend_from_slice(b"printf x > ./$(printf '");
-        for byte in name {
-            text.extend_from_slice(format!("\\{byte:03o}").as_bytes());
-        }
-        text.extend_from_slice(b"') || printf x > \"./$(printf '");
-        for byte in name {
-            text.extend_from_slice(format!("\\{byte:03o}").as_bytes());
-        }
-        text.extend_from_slice(b"')\"\n");
-    }
-    fs::write(&script, b"set -f; IFS=; \n").unwrap();
-    let mut whole = b"set -f; IFS=\n".to_vec();
-    whole.extend_from_slice(&text);
-    fs::write(&script, whole).unwrap();
-    let sh = format!(". {}", script.display());
-    let agent = project.agent(&format!("{sh}; {FIX}"));
-    let run = project.run(&agent, &[]).expect(0);
-    assert_eq!(project.status(), "");
-    let listed = project.git(&["ls-tree", "-z", "--name-only", "HEAD"]);
-    assert!(
-        listed.contains("-rf") && listed.contains("with\nnewline"),
-        "{listed:?}"
-    );
-    // The five and a.txt; the plan's status is Sprag's own.
-    assert_eq!(run.summary["changed_files"].as_array().unwrap().len(), 6);
-    let failing = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan("false"))]);
-    let agent = failing.agent(&format!("{sh}; {FIX}"));
-    let run = failing.run(&agent, &["--max-retries", "0"]).expect(1);
-    let patch = run.dir.unwrap().join("patches/fix.patch");
-    failing.git(&["stash", "-qu"]);
-    failing.git(&["apply", patch.to_str().unwrap()]);
-    assert_eq!(failing.git(&["status", "--porcelain"]).lines().count(), 6);
+fn odd_file_names_are_told_and_in_the_patch_of_a_failed_task() {
+    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &plan("false"))]);
+    let names =
+        r#"-rf '::error::x' "a 'b\" c;\$(d)" "$(printf 'with\nnewline')" "$(printf '\377\376')""#;
+    let agent = format!("for name in {names}; do echo x > \"./$name\"; done; {FIX}");
+    let run = project.run(&project.agent(&agent), &["--max-retries", "0"]);
+    let run = run.expect(1);
+    let changed = run.task(0)["changed_files"].as_array().unwrap();
+    assert_eq!(changed.len(), 6, "{changed:?}");
+    let patch = run.dir.as_ref().unwrap().join("patches/fix.patch");
+    project.git(&["stash", "-qu"]);
+    project.git(&["apply", patch.to_str().unwrap()]);
+    assert_eq!(project.status().lines().count(), 6);
 }
 
 #[test]
 fn a_work_tree_of_any_name_works() {
-    let names: [&[u8]; 3] = [b"it's a; \"tree\" $(x)", b"new\nline", b"\xff\xfe"];
+    let names: [&[u8]; 2] = [b"it's a; \"tree\" $(touch pwned)\nnew", b"\xff\xfe"];
     for name in names {
         let project = project();
         let place = project.outside("place").join(OsStr::from_bytes(name));
@@ -125,6 +94,9 @@ fn a_work_tree_of_any_name_works() {
         assert_eq!(run.code, 0, "{name:?}\n{}\n{}", run.stdout, run.stderr);
         assert_eq!(fs::read_to_string(place.join("a.txt")).unwrap(), "fixed\n");
         assert_eq!(run.summary["status"], "success");
+        for dir in [place.parent().unwrap(), &place, &project.outside("")] {
+            assert!(!dir.join("pwned").exists(), "{}", dir.display());
+        }
     }
 }
 
@@ -148,27 +120,6 @@ fn a_run_without_a_home_keeps_its_state_in_the_temporary_directory() {
 }
 
 #[test]
-fn a_setup_that_fails_is_reported() {
-    let text = format!("setup: [ 'echo no network; exit 7' ]\n{}", plan(CHECK));
-    let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &text)]);
-    let run = project.by(FIX, &[]);
-    assert_eq!(run.code, 4, "{}", run.stdout);
-    assert!(run.stderr.contains("no network"), "{}", run.stderr);
-    assert_eq!(run.summary["status"], "environment");
-    assert_eq!(run.summary["exit_code"], 4);
-    assert_eq!(run.events.last().unwrap()["event"], "run.ended");
-    // The remedy is the next step, and not a part of the warning.
-    let warning = run.stdout.lines().find(|line| line.contains("warning: "));
-    assert!(!warning.unwrap().contains("no agent"), "{}", run.stdout);
-    assert!(
-        run.stdout.contains("    no agent was started; fix"),
-        "{}",
-        run.stdout
-    );
-    assert_eq!(project.calls(), 0);
-}
-
-#[test]
 fn each_setup_command_has_lines_events_and_a_log() {
     let text = format!(
         "setup: [ 'echo installing', 'echo half; exit 7' ]\n{}",
@@ -176,6 +127,14 @@ fn each_setup_command_has_lines_events_and_a_log() {
     );
     let project = Project::new(&[("a.txt", "broken\n"), ("plan.yaml", &text)]);
     let run = project.run(&project.agent(FIX), &[]).expect(4);
+    assert!(run.stderr.contains("half"), "{}", run.stderr);
+    assert_eq!(run.summary["status"], "environment");
+    assert_eq!(run.summary["exit_code"], 4);
+    assert_eq!(run.event_names().last(), Some(&"run.ended"));
+    assert_eq!(project.calls(), 0);
+    // The remedy is the next step, and not a part of the warning.
+    let warning = run.stdout.lines().find(|line| line.contains("warning: "));
+    assert!(!warning.unwrap().contains("no agent"), "{}", run.stdout);
     let names = ["run.started", "setup.started", "setup.ended"];
     assert_eq!(run.event_names()[..3], names);
     let of = |name: &str| -> Vec<Value> {
@@ -204,6 +163,7 @@ fn each_setup_command_has_lines_events_and_a_log() {
         "setup echo installing passed (",
         "setup echo half; exit 7 failed: code 7 (",
         "log: verify/setup-02.log",
+        "    no agent was started; fix",
     ] {
         assert!(run.stdout.contains(line), "{line}: {}", run.stdout);
     }

@@ -32,8 +32,6 @@ fn verified_by(check: &str, files: &[(&str, &str)], script: &str) -> (Project, R
 #[test]
 fn a_check_that_asks_git_sees_only_what_it_changes_itself() {
     for check in [
-        "git diff --exit-code",
-        "git diff --quiet && grep -q fixed a.txt",
         "git add -N . && git diff --exit-code",
         "test -z \"$(git ls-files --others --exclude-standard)\"",
         "sh ci/clean.sh",
@@ -108,7 +106,7 @@ fn writes_at_home(path: &str, baseline: &str) -> Project {
 
 #[test]
 fn what_the_sandbox_refuses_also_without_the_work_is_the_machines_fault() {
-    for (baseline, turns) in [("first", 0), ("on-failure", 1), ("off", 1)] {
+    for (baseline, turns) in [("first", 0), ("off", 1)] {
         let project = writes_at_home("closed/x", baseline);
         let ended = run(&project, FIX, &[]).expect(4);
         assert_eq!(end(ended.task(0)), ("failed", "environment"), "{baseline}");

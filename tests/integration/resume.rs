@@ -73,7 +73,7 @@ fn a_resumed_run_keeps_its_plan_and_tasks_and_says_so() {
             Some("--plan and --task"),
         ),
     ];
-    for (flags, names) in due(&all, 3) {
+    for (flags, names) in due(&all, 5) {
         let project = one_task();
         let wrong = project.agent("echo wrong > a.txt; echo Done.");
         let run = project.run(&wrong, &["--max-retries", "0", "--task", "fix"]);

@@ -442,3 +442,19 @@ fn a_flag_gives_a_list_item_by_item() {
     assert_eq!(set, Ok(()));
     assert_eq!(settings.agent_env, Some(texts(&["A", "B"])));
 }
+
+#[test]
+fn a_template_of_branches_ends_with_the_slug_after_something_that_git_allows() {
+    for (given, message) in [
+        ("feature", "must be a text that ends with `{slug}`"),
+        ("'{slug}'", "begins with something else"),
+        ("refs/heads/{slug}", "is reserved"),
+        (
+            "'{team}/{slug}'",
+            "must be a text that ends with `{slug}` and begins",
+        ),
+    ] {
+        let said = fault(&format!("branch: {given}"));
+        assert!(said.contains(message), "{given}: {said}");
+    }
+}

@@ -50,14 +50,6 @@ fn shallow_and_detached_clones_are_committed_to() {
 }
 
 #[test]
-fn a_partial_clone_whose_origin_is_gone_is_committed_to() {
-    let (.., changed) = in_clone(&["--filter=blob:none"], |project, _| {
-        fs::rename(project.repo().join(".git"), project.outside("hidden")).unwrap();
-    });
-    assert_eq!(changed, FIXED);
-}
-
-#[test]
 fn a_partial_sparse_clone_whose_origin_is_gone_is_committed_to() {
     let (.., changed) = in_clone(&["--filter=blob:none", "--sparse"], |project, clone| {
         fs::rename(project.repo().join(".git"), project.outside("hidden")).unwrap();

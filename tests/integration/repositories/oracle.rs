@@ -60,7 +60,7 @@ fn a_commit_has_the_tree_that_plain_git_gives() {
     let cases = std::env::var("PROPTEST_CASES")
         .ok()
         .and_then(|n| n.parse().ok())
-        .unwrap_or(10);
+        .unwrap_or(6);
     let mut runner = TestRunner::new(Config {
         cases,
         max_shrink_iters: 40,
