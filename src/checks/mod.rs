@@ -23,7 +23,7 @@ use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use kept_output::KeptOutput;
 pub use own_home::OwnHome;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -43,8 +43,8 @@ pub struct CheckContext<'a> {
     pub work_tree: &'a Path,
     /// The complete environment variables.
     pub env: &'a [(OsString, OsString)],
-    /// The variable with which git takes the work for committed, and the checks that get it.
-    pub as_committed: Option<((OsString, OsString), &'a BTreeSet<String>)>,
+    /// The variable with which git takes the work for committed, by the name of a check that gets it.
+    pub as_committed: BTreeMap<String, (OsString, OsString)>,
     /// How the checks are confined.
     pub sandbox: Option<Policy>,
     /// The home of checks that create files at the top of one.
@@ -249,7 +249,7 @@ async fn run_check(
         output: &output,
         is_whole,
         report: report.as_ref(),
-        as_committed: context.sees_as_committed(check),
+        as_committed: context.as_committed.contains_key(&check.name),
         matchers: matchers.map_or(&[], Vec::as_slice),
         directories: directories.map_or(&[], Vec::as_slice),
         root: &root,
@@ -263,21 +263,6 @@ async fn run_check(
         result.note_refused(path);
     }
     (result, output)
-}
-
-impl CheckContext<'_> {
-    fn sees_as_committed(&self, check: &Check) -> bool {
-        let committed = self.as_committed.as_ref();
-        committed.is_some_and(|(_, checks)| checks.contains(&check.name))
-    }
-
-    fn environment(&self, check: &Check) -> Vec<(OsString, OsString)> {
-        let mut env = self.own_home.environment(self.env);
-        let committed = self.as_committed.iter();
-        let variable = committed.map(|(variable, _)| variable.clone());
-        env.extend(variable.filter(|_| self.sees_as_committed(check)));
-        env
-    }
 }
 
 /// A command of a check that has ended.
@@ -297,11 +282,13 @@ async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Lo
     let mut log = CappedLog::create(&context.run_dir.join(name))
         .map(|log| CleanLines::new(Redacting::new(log, Arc::clone(context.redactor))));
     let mut kept = KeptOutput::new();
+    let mut env = context.own_home.environment(context.env);
+    env.extend(context.as_committed.get(&check.name).cloned());
     let spec = CommandSpec {
         program: "sh".into(),
         args: until_one_fails(&check.run),
         cwd: context.work_tree.to_path_buf(),
-        env: context.environment(check),
+        env,
         stdin: Input::Null,
         limits: Limits::within(Duration::from_millis(check.timeout_ms)),
         sandbox: context.sandbox.clone(),

@@ -437,11 +437,8 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
         Reason::FailedReport => {
             Some("do what the report asks for, or change the task, then run it again")
         }
-        Reason::ChangedExpectations if summary.status == Some(RunStatus::Blocked) => {
-            Some("look at the changes of the files named above before you take the patch")
-        }
         Reason::ChangedExpectations => Some(
-            "look at the changes of the files named above before you accept the work; if one of them is the product and no test, name it in the setting `product`",
+            "look at the changes of the files named above before you take the patch or accept the commit; if one of them is the product and no test, name it in the setting `product`",
         ),
         Reason::UnstableChecks => {
             Some("make the checks leave the work tree unchanged, or commit what they write")

@@ -58,13 +58,9 @@ impl Reported {
             let (name, said) = (&result.name, result.said);
             let counts = result.counts;
             // If only failed tests are counted, at least these ran. A test may fail more than once.
-            let named: BTreeSet<&String> =
-                result.failing_tests.iter().map(|test| &test.id).collect();
-            let most = if named.is_empty() {
-                u64::MAX
-            } else {
-                named.len() as u64
-            };
+            let names = result.failing_tests.iter().map(|test| &test.id);
+            let names = names.collect::<BTreeSet<_>>().len() as u64;
+            let most = if names == 0 { u64::MAX } else { names };
             let failed = counts.failed.filter(|failed| *failed > 0);
             let failed = failed.map(|failed| failed.min(most));
             if let Some(passed) = counts.passed.or(failed.map(|_| 0)) {

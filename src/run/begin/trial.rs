@@ -207,7 +207,7 @@ impl Running<'_> {
         let around = CheckContext {
             work_tree: self.trial.real.work_tree(),
             env: &self.env,
-            as_committed: None,
+            as_committed: BTreeMap::new(),
             sandbox: self.isolation.policy(Purpose::Check),
             own_home: &OwnHome::default(),
             cancel: &self.cancel,

@@ -46,7 +46,7 @@ pub struct Uncommitted {
     has_started: bool,
     /// The same, made by checks since then, and not changed by others.
     made_by_checks: BTreeSet<Vec<u8>>,
-    /// When checks last ended, in nanoseconds.
+    /// When checks last ended, in milliseconds.
     #[serde(default)]
     checked_at: i64,
 }
@@ -97,10 +97,7 @@ impl Uncommitted {
         self.ignored.extend(new.cloned());
         let made = uncommitted(repo, after, |path| !there.contains(path));
         self.made_by_checks.extend(made);
-        self.checked_at = Timestamp::now()
-            .as_nanosecond()
-            .try_into()
-            .unwrap_or(i64::MAX);
+        self.checked_at = Timestamp::now().as_millisecond();
         !self.made_by_checks.is_empty()
     }
 
@@ -112,7 +109,7 @@ impl Uncommitted {
             let mut files = Vec::new();
             below(&top.join(std::ffi::OsStr::from_bytes(path)), &mut files);
             let is_as_made =
-                |meta: Metadata| meta.ctime() * 1_000_000_000 + meta.ctime_nsec() <= checked_at;
+                |meta: Metadata| meta.ctime() * 1_000 + meta.ctime_nsec() / 1_000_000 <= checked_at;
             let mut files = files.iter();
             files.all(|file| file.symlink_metadata().is_ok_and(is_as_made))
         });

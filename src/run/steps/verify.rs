@@ -268,7 +268,8 @@ async fn run_all(
     }
     load_matchers(parts, config)?;
     let mut directories: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let (mut asks_git, mut needing_commit) = (false, BTreeSet::new());
+    let mut asks_git = false;
+    let mut needing_commit = BTreeSet::new();
     for check in &config.checks {
         let named = before.map(|raw| named_at_start(&parts.tree.repo, raw, [check]));
         let named = named.unwrap_or_default();
@@ -277,7 +278,7 @@ async fn run_all(
         let found = named.directories.into_iter().collect();
         directories.insert(check.name.clone(), found);
     }
-    let mut as_committed = None;
+    let mut as_committed = BTreeMap::new();
     if let Some(raw) = before.filter(|_| asks_git && !parts.tree.repo.started_with_jj()) {
         match parts
             .tree
@@ -287,7 +288,9 @@ async fn run_all(
         {
             Ok(staged) => {
                 env.extend(staged.iter().map(|staged| staged.store.clone()));
-                as_committed = staged.and_then(|staged| staged.as_committed);
+                let variable = staged.and_then(|staged| staged.as_committed);
+                let each = needing_commit.into_iter().zip(std::iter::repeat(variable));
+                as_committed.extend(each.filter_map(|(name, variable)| Some((name, variable?))));
             }
             Err(error) => parts.warn(format!(
                 "the work could not be staged for the checks: {}",
@@ -298,7 +301,7 @@ async fn run_all(
     let around = CheckContext {
         work_tree: parts.tree.repo.real().work_tree(),
         env: &env,
-        as_committed: as_committed.map(|variable| (variable, &needing_commit)),
+        as_committed,
         sandbox: parts.setup.isolation.policy(Purpose::Check),
         own_home: &parts.accounts.checks.own_home,
         cancel: &parts.setup.cancel,
