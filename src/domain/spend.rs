@@ -22,6 +22,12 @@ pub fn dollars(usd: f64) -> String {
     }
 }
 
+/// The cost of a run as another job reports it, which ran untrusted code: at most what one run may cost.
+pub fn believed(reported: Option<f64>, limit: Option<f64>) -> f64 {
+    let usd = reported.filter(|usd| usd.is_finite() && *usd > 0.0);
+    usd.map_or(0.0, |usd| usd.min(limit.unwrap_or(usd)))
+}
+
 /// The reference that records the cost of a run. `at` is in seconds since 1970.
 pub fn entry(at: u64, run_id: &str, usd: f64) -> String {
     // A run's cost is far below the conversion's limit.
@@ -78,6 +84,25 @@ fn parse(name: &str) -> Option<(u64, &str, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_job_is_believed_up_to_what_a_run_may_cost() {
+        for (reported, limit, counted) in [
+            (Some(3.0), Some(10.0), 3.0),
+            (Some(1e9), Some(10.0), 10.0),
+            (Some(f64::INFINITY), Some(10.0), 0.0),
+            (Some(f64::NAN), None, 0.0),
+            (Some(-5.0), Some(10.0), 0.0),
+            (Some(70.0), None, 70.0),
+            (None, Some(10.0), 0.0),
+        ] {
+            let known = believed(reported, limit);
+            assert!(
+                (known - counted).abs() < f64::EPSILON,
+                "{reported:?}, {limit:?}: {known}"
+            );
+        }
+    }
 
     #[test]
     fn a_run_is_counted_once_and_only_under_an_id_that_runs_have() {

@@ -17,6 +17,7 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::settings::branch::prefix_of;
 use crate::domain::settings::{Report, Resolved, Settings};
 use crate::domain::snapshot::RevId;
+use crate::domain::spend::believed;
 use crate::domain::summary::RunSummary;
 use crate::domain::text::count;
 use crate::domain::trigger::run_name::RunName;
@@ -50,7 +51,7 @@ use std::io::stdout;
 use std::path::Path;
 use std::sync::Arc;
 
-const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there.";
+const NOTE: &str = "The work was done in another job, which could not write to the repository: policy checked here, verified there. Results, reasons and costs are what that job says.";
 
 const MOVED: &str = "the branch has moved, and this job runs no code of the project, so it cannot verify the work on top of the new commits";
 
@@ -251,11 +252,10 @@ impl Job<'_> {
 
     /// Adds the cost in the run's summary to the spend of the day.
     async fn count_cost(&self, emit: &mut Emitter<'_>) {
-        let usd = self.summary.usage.cost_usd.unwrap_or(0.0);
+        let usd = believed(self.summary.usage.cost_usd, self.set.resolved.max_cost_usd);
         let head = self.request.context.head.as_deref();
         let is_limited = self.set.resolved.max_cost_usd_per_day.is_some();
-        let is_counted = is_limited && usd.is_finite() && usd > 0.0;
-        if let Some(head) = head.filter(|_| is_counted) {
+        if let Some(head) = head.filter(|_| is_limited && usd > 0.0) {
             let run = self.summary.run_id.clone();
             let spent = [(run.clone(), usd)];
             let uncounted = spend::add(self.context, &run, &spent, head, FOLLOW_UP_TIMEOUT).await;

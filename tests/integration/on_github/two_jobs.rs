@@ -534,3 +534,21 @@ fn a_secret_that_only_the_publishing_job_knows_is_not_pushed() {
         assert!(!step.run.stdout.contains(KEY));
     }
 }
+
+#[test]
+fn a_forged_cost_counts_as_at_most_what_one_run_may_cost() {
+    let (mut runner, _) = asked();
+    let handed = work(&mut runner, FIX, 0);
+    forge(&handed, |summary| {
+        summary["usage"]["cost_usd"] = json!(1000.0);
+    });
+    publish(&mut runner, &handed, &[]).expect(0);
+    let names = ["for-each-ref", "--format=%(refname)", "refs/sprag/spend"];
+    let names = git(&runner.bare(), &names);
+    let counted: Vec<&str> = names
+        .lines()
+        .filter_map(|name| name.rsplit('-').next())
+        .collect();
+    // Ten dollars, the limit of this job, in parts of a dollar.
+    assert_eq!(counted, ["100000"], "{names}");
+}

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::domain::commit_message::{reviewed, task_value};
 use crate::domain::outcome::{Reason, TaskEnd, short};
 use crate::domain::snapshot::RevId;
+use crate::domain::spend::believed;
 use crate::domain::summary::TaskSummary;
 use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
@@ -160,10 +161,11 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             .map_err(|error| error.in_one_line())?;
         let summary = &handed.summary;
         self.expect_plan(summary.plan.path.as_deref())?;
-        if let Some(usd) = summary.usage.cost_usd.filter(|usd| usd.is_finite()) {
-            let spent = &mut self.parts.accounts.spent_by_shards;
-            spent.push((summary.run_id.clone(), usd));
-        }
+        let any = self.configs.values().next();
+        let limit = any.and_then(|(_, config)| config.settings.max_cost_usd);
+        let usd = believed(summary.usage.cost_usd, limit);
+        let spent = &mut self.parts.accounts.spent_by_shards;
+        spent.push((summary.run_id.clone(), usd));
         let ended = summary.tasks.iter();
         let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
         let mut tasks: Vec<(usize, TaskSummary)> = tasks.collect();
