@@ -26,10 +26,19 @@ const CHECK_EVERY: Duration = Duration::from_secs(15);
 const COMMENT_EVERY: Duration = Duration::from_secs(60);
 
 /// The latest state to show.
-#[derive(Clone)]
-struct Latest {
-    summary: Arc<RunSummary>,
+#[derive(Clone, Default)]
+pub struct Latest {
+    /// The state. It has a status before the end of a run that was cancelled.
+    pub summary: Arc<RunSummary>,
+    /// Whether the run tells its end, so that nobody else does.
+    pub is_over: bool,
     end: Option<Arc<End>>,
+}
+
+impl Latest {
+    fn has_status(&self) -> bool {
+        self.end.is_some() || self.summary.status.is_some()
+    }
 }
 
 /// Publishes a run from a separate thread.
@@ -45,23 +54,14 @@ impl Publisher {
     /// When no thread can be created.
     pub fn start(
         pages: CheckAndComment,
+        latest: watch::Sender<Latest>,
         open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (latest, seen) = watch::channel(Latest {
-            summary: Arc::default(),
-            end: None,
-        });
+        let seen = latest.subscribe();
         let thread = std::thread::Builder::new()
             .name("github".into())
             .spawn(move || published(pages, open, seen))?;
         Ok(Self { latest, thread })
-    }
-
-    /// The reporter that passes every event to the publisher.
-    pub fn reporter(&self) -> Box<dyn Reporter> {
-        Box::new(Feed {
-            latest: self.latest.clone(),
-        })
     }
 
     /// Publishes the end and waits for it until shortly after `end.until`. Once `is_hurried` returns true, it
@@ -76,6 +76,7 @@ impl Publisher {
         let until = end.until;
         let _ = self.latest.send_replace(Latest {
             summary: Arc::new(summary.clone()),
+            is_over: true,
             end: Some(Arc::new(end)),
         });
         // The thread keeps to its own deadline. This limit is for a thread that hangs.
@@ -96,17 +97,18 @@ impl Publisher {
     }
 }
 
-/// Passes the summary on after every event that changes the report.
-struct Feed {
-    latest: watch::Sender<Latest>,
-}
+/// Passes the summary on after every event that changes the report, until the run is said to be cancelled.
+pub struct Feed(pub watch::Sender<Latest>);
 
 impl Reporter for Feed {
     fn report(&mut self, event: &Event, summary: &RunSummary) {
         if shows(&event.kind) {
-            let _ = self.latest.send_replace(Latest {
-                summary: Arc::new(summary.clone()),
-                end: None,
+            self.0.send_if_modified(|latest| {
+                let goes_on = !latest.has_status();
+                if goes_on {
+                    latest.summary = Arc::new(summary.clone());
+                }
+                goes_on
             });
         }
     }
@@ -164,11 +166,11 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
             return;
         }
         let pause = wait_of(check_at, CHECK_EVERY);
-        if seen.borrow().end.is_none() && !pause.is_zero() {
-            let ended = seen.wait_for(|latest| latest.end.is_some());
+        if !seen.borrow().has_status() && !pause.is_zero() {
+            let ended = seen.wait_for(Latest::has_status);
             let _ = tokio::time::timeout(pause, ended).await;
         }
-        let Latest { summary, end } = seen.borrow_and_update().clone();
+        let Latest { summary, end, .. } = seen.borrow_and_update().clone();
         if let Some(end) = end {
             let client = if end.hurried {
                 client.with_deadline(end.until).without_pauses()
@@ -179,11 +181,22 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
             return;
         }
         // The end interrupts an update that is in progress.
-        let show_comment = wait_of(comment_at, COMMENT_EVERY).is_zero();
+        let is_cancelled = summary.status.is_some();
+        let show_comment = is_cancelled || wait_of(comment_at, COMMENT_EVERY).is_zero();
         let mut end_comes = seen.clone();
+        let is_next =
+            |latest: &Latest| latest.end.is_some() || !is_cancelled && latest.has_status();
+        let hurried = client.without_pauses();
+        let client = if is_cancelled { &hurried } else { client };
         tokio::select! {
             () = pages.show(client, &summary, show_comment) => {}
-            _ = end_comes.wait_for(|latest| latest.end.is_some()) => {}
+            _ = end_comes.wait_for(is_next) => {}
+        }
+        if is_cancelled {
+            if seen.wait_for(|latest| latest.end.is_some()).await.is_err() {
+                return;
+            }
+            seen.mark_changed();
         }
         check_at = Some(Instant::now());
         if show_comment {

@@ -124,7 +124,7 @@ async fn work(
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = cancels(context, prepared.run.settings.deadline)?;
-    reporting.shorten_waits_after(&cancel);
+    reporting.hurry_after(&cancel, &opened.place.run_dir);
     let mut sink = |event| reporting.take(event);
     let earlier = opened.earlier.take();
     let spent_elsewhere = opened.spent_elsewhere;

@@ -269,7 +269,9 @@ fn a_plan_that_the_agent_makes_large() {
 
 #[test]
 fn a_file_that_the_agent_makes_larger_than_any_disk_names_it_and_takes_no_time() {
-    let project = project();
+    let mut project = project();
+    // What searches for this does not read more than what compares.
+    project.env("DEPLOY_TOKEN", "canary-of-a-deployment-0123456789");
     let agent = project.agent(&format!("truncate -s 4T huge; {FIX}"));
     let run = weigh(&project, &["--agent-command", &agent], 1);
     assert_eq!(run.task(0)["reason"], "commit_rejected");

@@ -2,6 +2,7 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
+use crate::git::entries::MAX_READ_BYTES;
 use crate::git::error::GitError;
 use crate::git::objects::reader::{ObjectReader, parents_in};
 use crate::git::remote::error::RemoteError;
@@ -21,7 +22,8 @@ impl Repo {
     /// # Errors
     /// When it cannot be opened.
     pub fn new_content(&self, change: &Change) -> io::Result<Option<Box<dyn Read>>> {
-        if change.kind == ChangeKind::Deleted || change.newly_ignored {
+        let is_unread = change.newly_ignored || change.unreadable.is_some();
+        if change.kind == ChangeKind::Deleted || is_unread {
             return Ok(None);
         }
         let path = self.real.work_tree.join(as_path(&change.path));
@@ -31,7 +33,7 @@ impl Repo {
             return Ok(Some(Box::new(Cursor::new(target))));
         }
         Ok(if kind.is_file() {
-            Some(Box::new(plain_file::open(&path)?))
+            Some(Box::new(plain_file::open(&path)?.take(MAX_READ_BYTES)))
         } else {
             None
         })

@@ -127,10 +127,18 @@ impl CheckAndComment {
             self.known.taken = true;
             (self.keep)(&self.known);
         }
-        self.show_check(&repo, summary).await;
+        let mut state = self.request.state.clone();
+        match summary.status {
+            None => self.show_check(&repo, summary).await,
+            Some(status) => {
+                state = state.end(status);
+                if !self.trouble.no_checks && self.request.context.head.is_some() {
+                    self.complete(&repo, summary).await;
+                }
+            }
+        }
         if comment {
-            self.show_comment(client, &repo, summary, &self.request.state.clone())
-                .await;
+            self.show_comment(client, &repo, summary, &state).await;
         }
         self.trouble.unsure = false;
     }
@@ -444,22 +452,27 @@ impl CheckAndComment {
         }
     }
 
-    /// Completes the check run of the head that the request was for, or creates a completed one.
+    /// Ends the check run of the head that the request was for, with everything that belongs to it.
     async fn conclude(&mut self, repo: &Repo, summary: &RunSummary) {
+        if let Some(check) = self.complete(repo, summary).await {
+            self.annotate(repo, check.id, check.output.annotations_count, summary)
+                .await;
+            self.replace_earlier(repo, &check).await;
+        }
+    }
+
+    /// Completes the check run of the head that the request was for, or creates a completed one.
+    async fn complete(&mut self, repo: &Repo, summary: &RunSummary) -> Option<CheckRun> {
         let new = self.concluded(summary);
         let ended = match &self.known.check {
             Some(page) => repo.update_check_run(page.id, &ending(&new)).await,
             None => repo.create_check_run(&new).await,
         };
-        match ended {
-            Ok(check) => {
-                self.record_check(&check);
-                self.annotate(repo, check.id, check.output.annotations_count, summary)
-                    .await;
-                self.replace_earlier(repo, &check).await;
-            }
-            Err(error) => self.check_not_created(&error),
+        match &ended {
+            Ok(check) => self.record_check(check),
+            Err(error) => self.check_not_created(error),
         }
+        ended.ok()
     }
 
     /// Takes the verdict from the check run of the run before, if it is on the same commit. Its report stays.

@@ -10,7 +10,9 @@ use crate::domain::settings::{Color, Resolved};
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::publisher::{CheckAndComment, End, Known, PublishProblems, Publisher};
+use crate::github::publisher::{
+    CheckAndComment, End, Feed, Known, Latest, PublishProblems, Publisher,
+};
 use crate::github::refusal::end_of;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
@@ -24,6 +26,7 @@ use crate::report::outputs::{OtherOutputs, ReportStatus, github_output, outputs}
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run::begin::repository::relative;
+use crate::run::deliver::last_words;
 use crate::run::deliver::telemetry::Exporter;
 use crate::run::state::conversation;
 use crate::run::state::directory::RunDir;
@@ -42,6 +45,7 @@ use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
 /// How long the final report to GitHub may take, normally and while the job is being cancelled: its
 /// processes are killed 10 s after the first signal.
@@ -66,6 +70,8 @@ pub struct Reporting {
     status: ReportStatus,
     /// Number of the last event.
     seq: u64,
+    /// The latest state, for those that show it at another pace.
+    latest: watch::Sender<Latest>,
     /// The report to GitHub, if there is one.
     publishing: Option<Publishing>,
     /// The export to an OpenTelemetry collector, if one is configured.
@@ -123,8 +129,11 @@ impl Reporting {
             &mut reporters,
         )?;
         let record = run_dir.append_lines(RunFile::EventRecord)?;
+        let latest = watch::Sender::new(Latest::default());
+        reporters.add("GitHub", Box::new(Feed(latest.clone())));
         Ok(Self {
             reporters,
+            latest,
             outputs,
             actions_log,
             summary: match earlier {
@@ -143,9 +152,11 @@ impl Reporting {
         })
     }
 
-    /// From now on, cuts all waiting short once a signal has been received.
-    pub fn shorten_waits_after(&mut self, cancel: &Cancel) {
-        self.cancel = Some(cancel.beyond_deadline());
+    /// From now on, once a signal has been received, says so and cuts all waiting short.
+    pub fn hurry_after(&mut self, cancel: &Cancel, run_dir: &RunDir) {
+        let signals = cancel.beyond_deadline();
+        last_words::say_on(&signals, &self.latest, run_dir);
+        self.cancel = Some(signals);
     }
 
     /// Starts reporting to GitHub, if that is wanted and there is a token.
@@ -166,9 +177,8 @@ impl Reporting {
             ..check_and_comment(request, run_dir, run_id)
         };
         let is_job_token = actions.is_job_token();
-        match Publisher::start(pages, move || actions.client()) {
+        match Publisher::start(pages, self.latest.clone(), move || actions.client()) {
             Ok(publisher) => {
-                self.reporters.add("GitHub", publisher.reporter());
                 if let Some(log) = &self.actions_log {
                     // The check run gets the annotations. If that fails, they are written to the log at
                     // the end.
@@ -308,6 +318,11 @@ impl Reporting {
     /// Writes the reports, the summary, the step summary and the action's outputs. Failures become
     /// warnings and never change the exit code. Returns the number of the last event.
     pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
+        // Nothing new is shown by this.
+        self.latest.send_if_modified(|latest| {
+            latest.is_over = true;
+            false
+        });
         // First the files of the run directory, so that they exist whatever else fails.
         let all = Format::value_variants().iter().copied();
         let written = self.summary.clone();

@@ -70,7 +70,7 @@ const ROWS: &[(&str, &str, &[RunFile<'_>])] = &[
     ),
     (
         "whole",
-        "at the end",
+        "at the end; the summary also at a signal",
         &[
             RunFile::Report(Format::Md),
             RunFile::Report(Format::Html),

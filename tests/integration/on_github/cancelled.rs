@@ -2,13 +2,16 @@
 
 use super::pushes::{assert_checks_over, conclusion, on_pull};
 use crate::action_file::{ROOT, started};
-use crate::support::github::{Fault, Subject, Trouble};
+use crate::support::github::{CheckRun, Fault, Subject, Trouble};
 use crate::support::proc::{assert_nothing_left, end_of, end_within, signal, wait_until};
 use crate::support::runner::{Runner, Step, TOKEN};
 use crate::support::time_limit::under_limit;
+use serde_json::{Value, json};
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 const SLOW: &str = "echo half > a.txt\ntouch \"$OUT/working\"\nsleep 1000 & wait";
@@ -113,7 +116,7 @@ fn a_second_signal_ends_at_once_and_the_run_is_taken_up_with_its_check_run() {
     wait_until("nothing is left", || {
         crate::support::proc::left_in(&runner.project, &[]).is_empty()
     });
-    std::fs::write(runner.project.outside("go"), "").unwrap();
+    fs::write(runner.project.outside("go"), "").unwrap();
     let agent = runner.project.agent(STUBBORN);
     let args = ["--resume", "--agent-command", &agent, "--verify", CHECK];
     runner.step(&args).expect(0);
@@ -161,12 +164,12 @@ fn a_signal_after_the_last_task_does_not_wait_for_a_github_that_hangs() {
         runner.project.env("SPRAG_AFTER_SIGNAL_TIMES", "1");
         let mut child = working(&mut runner, number, STUBBORN, &[]);
         runner.github.fault(Fault::every("*", hangs, Trouble::Hang));
-        std::fs::write(runner.project.outside("go"), "").unwrap();
+        fs::write(runner.project.outside("go"), "").unwrap();
         wait_until("the end of the tasks", || {
             let events = runner
                 .run_dir()
                 .map(|dir| dir.join("events.jsonl"))
-                .and_then(|path| std::fs::read_to_string(path).ok());
+                .and_then(|path| fs::read_to_string(path).ok());
             events.is_some_and(|events| events.contains("task.ended"))
         });
         signal(child.id(), "TERM");
@@ -178,4 +181,40 @@ fn a_signal_after_the_last_task_does_not_wait_for_a_github_that_hangs() {
         );
         assert_nothing_left(&runner.project);
     }
+}
+
+#[test]
+fn a_cancelled_job_says_so_before_it_saves_what_it_leaves() {
+    let (mut runner, number, _) = on_pull();
+    let mut child = working(&mut runner, number, SLOW, &[]);
+    let (go, waits) = mpsc::channel::<()>();
+    runner
+        .server
+        .move_before_next_push(move |_| waits.recv().unwrap_or_default());
+    signal(child.id(), "INT");
+    wait_until("the check run is over", || {
+        let state = runner.github.state();
+        let ended = |check: &CheckRun| check.conclusion.as_deref() == Some("cancelled");
+        state.checks.iter().all(ended)
+    });
+    wait_until("the comment says it", || {
+        let comment = runner.comment(number).unwrap();
+        comment.contains("cancelled")
+    });
+    let dir = runner.run_dir().unwrap();
+    let summary = fs::read_to_string(dir.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&summary).unwrap();
+    assert_eq!(
+        (&summary["status"], &summary["exit_code"]),
+        (&json!("cancelled"), &json!(130))
+    );
+    assert!(
+        child.try_wait().unwrap().is_none(),
+        "it still saves its work"
+    );
+    drop(go);
+    let step = ended(&runner, &mut child, 130);
+    assert_eq!(step.output("status"), "cancelled");
+    assert_checks_over(&runner);
+    assert!(runner.comment(number).unwrap().contains("cancelled"));
 }
