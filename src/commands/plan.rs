@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::error::Result;
 use crate::print::print;
 use crate::report::text;
-use crate::run::begin::draft::draft;
+use crate::run::begin::start::draft;
 
 /// Runs the command and returns the process's exit code.
 ///

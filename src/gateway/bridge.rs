@@ -2,7 +2,7 @@
 //! passes a listening socket to the gateway, which serves it like its own. No process is needed in
 //! between.
 
-use super::connections::{Connections, accept};
+use super::proxy::{Connections, accept};
 use super::shared::Shared;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::collections::VecDeque;

@@ -9,7 +9,6 @@ mod answer;
 mod body;
 #[cfg(target_os = "linux")]
 mod bridge;
-mod connections;
 mod forward;
 mod provider_side;
 mod proxy;

@@ -2,7 +2,7 @@
 
 use super::account::{Account, Ledger, SpendLimits, TurnCost};
 use super::allow::AllowList;
-use super::connections::{accept, connections};
+use super::proxy::{accept, connections};
 use super::shared::{Accounts, Denied, Shared, lock};
 use crate::agents::gateway::Route;
 use crate::domain::sandbox::DeniedHost;

@@ -3,12 +3,11 @@
 use crate::git::bytes::{as_path, nul_ended};
 use crate::git::command::{Call, GitProgram, Output};
 use crate::git::damage;
-use crate::git::environment::Environment;
 use crate::git::error::GitError;
 use crate::git::filters::sandbox::FilterSandbox;
 use crate::git::jj::{self, Workspace};
 use crate::git::preflight::{OLDEST_GIT, Operation, PreflightError};
-use crate::git::real::{Real, identity};
+use crate::git::real::{Environment, Real, identity};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

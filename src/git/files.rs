@@ -1,11 +1,11 @@
 //! Atomic file writes: a reader or a crash finds either the old or the new content.
 
-use crate::git::copy_tree::metadata;
 use crate::git::error::{GitError, io_error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
 
 /// Replaces a file's content atomically. The content is flushed to disk before the rename.
@@ -100,4 +100,219 @@ pub(crate) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
     }
     let content = fs::read(from).map_err(io_error("read", from))?;
     write(to, &content)
+}
+
+/// Makes `to` identical to `from`: a file, a link, a whole directory, or nothing.
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
+    remove(to)?;
+    let Some(meta) = metadata(from)? else {
+        return Ok(());
+    };
+    if let Some(parent) = to.parent() {
+        make_dir(parent)?;
+    }
+    if meta.is_symlink() {
+        let target = fs::read_link(from).map_err(io_error("read", from))?;
+        symlink(target, to).map_err(io_error("write", to))
+    } else if meta.is_dir() {
+        make_dir(to)?;
+        for name in names(from)? {
+            copy_tree(&from.join(&name), &to.join(&name))?;
+        }
+        Ok(())
+    } else if meta.is_file() {
+        fs::copy(from, to)
+            .map(drop)
+            .map_err(io_error("copy to", to))
+    } else {
+        Ok(())
+    }
+}
+
+/// Moves a file, a link or a whole directory to a path where nothing is. `to` is never incomplete, also if the
+/// paths are on different file systems: what is left of `from` then is removed under the name `gone`.
+pub(crate) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitError> {
+    let moved = match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut part = to.as_os_str().to_owned();
+            part.push(".sprag-part");
+            copy_tree(from, Path::new(&part))?;
+            copy_modes(from, Path::new(&part))?;
+            let renamed = fs::rename(&part, to);
+            renamed.map_err(io_error("move to", to))?;
+            let renamed = fs::rename(from, gone);
+            renamed.map_err(io_error("move", from))?;
+            return remove(gone);
+        }
+        moved => moved,
+    };
+    moved.map_err(io_error("move", from))
+}
+
+/// Gives the copies of directories the modes of the originals, the innermost first.
+fn copy_modes(from: &Path, to: &Path) -> Result<(), GitError> {
+    let Some(meta) = metadata(from)?.filter(Metadata::is_dir) else {
+        return Ok(());
+    };
+    for name in names(from)? {
+        copy_modes(&from.join(&name), &to.join(&name))?;
+    }
+    fs::set_permissions(to, meta.permissions()).map_err(io_error("set the mode of", to))
+}
+
+/// Whether two paths have the same kind, executable bit and content, recursively for directories.
+pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
+    let (a, b) = match (metadata(one)?, metadata(other)?) {
+        (None, None) => return Ok(true),
+        (Some(a), Some(b)) => (a, b),
+        _ => return Ok(false),
+    };
+    if a.is_symlink() && b.is_symlink() {
+        let link = |path: &Path| fs::read_link(path).map_err(io_error("read", path));
+        Ok(link(one)? == link(other)?)
+    } else if a.is_dir() && b.is_dir() {
+        let listed = (names(one)?, names(other)?);
+        if listed.0 != listed.1 {
+            return Ok(false);
+        }
+        for name in listed.0 {
+            if !same(&one.join(&name), &other.join(&name))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    } else if a.is_file() && b.is_file() {
+        Ok(is_executable(&a) == is_executable(&b)
+            && a.len() == b.len()
+            && read(one)? == read(other)?)
+    } else {
+        Ok(false)
+    }
+}
+
+/// Removes whatever is at `path`, without following a link. Directories need not be writable, as those of
+/// Go's module cache are not.
+///
+/// # Errors
+/// When it cannot be removed.
+pub fn remove(path: &Path) -> Result<(), GitError> {
+    let removed = match metadata(path)? {
+        None => return Ok(()),
+        Some(meta) if meta.is_dir() => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                make_writable(path)?;
+                fs::remove_dir_all(path)
+            }
+            removed => removed,
+        },
+        Some(_) => fs::remove_file(path),
+    };
+    removed.map_err(io_error("remove", path))
+}
+
+/// Makes a directory and those below it writable for their owner.
+fn make_writable(dir: &Path) -> Result<(), GitError> {
+    let permissions = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(dir, permissions).map_err(io_error("make writable", dir))?;
+    for name in names(dir)? {
+        let path = dir.join(name);
+        if metadata(&path)?.is_some_and(|meta| meta.is_dir()) {
+            make_writable(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates a directory that only its owner can access, and its parents.
+pub(crate) fn make_dir(path: &Path) -> Result<(), GitError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(io_error("create", path))
+}
+
+/// The metadata of `path` itself, or `None` if it does not exist.
+pub(crate) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(error) if is_absence(&error) => Ok(None),
+        Err(error) => Err(io_error("read", path)(error)),
+    }
+}
+
+pub(crate) fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// The names in a directory, in order.
+pub(crate) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+    let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
+    let names: Result<Vec<_>, io::Error> = entries
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect();
+    let mut names = names.map_err(io_error("read", dir))?;
+    names.sort();
+    Ok(names)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, GitError> {
+    fs::read(path).map_err(io_error("read", path))
+}
+
+fn is_executable(meta: &Metadata) -> bool {
+    meta.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_the_same_until_anything_in_it_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("from");
+        let to = dir.path().join("deep/to");
+        fs::create_dir_all(from.join("sub")).unwrap();
+        fs::write(from.join("sub/file"), "x").unwrap();
+        symlink("/etc", from.join("link")).unwrap();
+        copy_tree(&from, &to).unwrap();
+        assert!(same(&from, &to).unwrap());
+        assert!(fs::symlink_metadata(to.join("link")).unwrap().is_symlink());
+
+        fs::set_permissions(from.join("sub/file"), fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(!same(&from, &to).unwrap());
+        copy_tree(&to, &from).unwrap();
+        assert!(same(&from, &to).unwrap());
+
+        let closed = fs::Permissions::from_mode(0o500);
+        fs::set_permissions(from.join("sub"), closed).unwrap();
+        remove(&from).unwrap();
+        assert!(!same(&from, &to).unwrap());
+        copy_tree(&from, &to).unwrap();
+        assert!(same(&from, &to).unwrap(), "a copy of nothing is nothing");
+    }
+
+    #[test]
+    fn a_directory_moves_to_another_file_system() {
+        let dir = tempfile::tempdir().unwrap();
+        let other = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let from = dir.path().join("from");
+        let to = other.path().join("to");
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("file"), "x").unwrap();
+        symlink("/etc", from.join("link")).unwrap();
+        fs::set_permissions(&from, fs::Permissions::from_mode(0o750)).unwrap();
+        move_tree(&from, &to, &from).unwrap();
+        assert!(!from.exists());
+        assert_eq!(names(&to).unwrap(), ["file", "link"]);
+        assert_eq!(names(other.path()).unwrap(), ["to"]);
+        move_tree(&to, &from, &other.path().join("gone")).unwrap();
+        let mode = fs::metadata(&from).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o750);
+        assert_eq!(read(&from.join("file")).unwrap(), b"x");
+        assert!(names(other.path()).unwrap().is_empty());
+    }
 }

@@ -1,7 +1,7 @@
 //! The parsers of what an agent can write into a git directory, without a repository around them.
 
 use crate::git::bytes::hex;
-use crate::git::commit::raw_commit::RawCommit;
+use crate::git::commit::facts::RawCommit;
 use crate::git::objects::loose::{Piece, read_loose};
 use crate::git::objects::reader::{Entries, tree_in};
 use std::io;

@@ -3,11 +3,10 @@
 //! HEAD and index, and with jj's objects and refs.
 
 use crate::git::command::{Call, GitProgram, Output};
-use crate::git::environment::Environment;
 use crate::git::error::{GitError, io_error};
 use crate::git::files::write_atomically;
 use crate::git::preflight::PreflightError;
-use crate::git::real::Real;
+use crate::git::real::{Environment, Real};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

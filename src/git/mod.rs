@@ -8,11 +8,9 @@
 mod bytes;
 mod command;
 mod commit;
-mod copy_tree;
 mod damage;
 mod discover;
 mod entries;
-mod environment;
 mod error;
 mod files;
 mod filters;
@@ -32,20 +30,19 @@ mod tests;
 
 pub use bytes::{display_path, display_paths, path_in_tree, path_within};
 pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge, lines};
+pub use commit::facts::Signature;
 pub use commit::facts::{CommitFacts, CommitLine, NoLine};
 pub use commit::hooks::{Hook, HookInvocation, idle_hooks_of};
-pub use commit::raw_commit::Signature;
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
-pub use commit::replaced_files::Replaced;
 pub use commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, Stage, Staged,
 };
 pub use commit::restore::Restored;
+pub use commit::swap::Replaced;
 pub use commit::swap::{SwapError, TreeId};
-pub use copy_tree::remove as remove_tree;
 pub use discover::discover;
-pub use environment::Environment;
 pub use error::GitError;
+pub use files::remove as remove_tree;
 pub use filters::sandbox::FilterSandbox;
 pub use jj::jj_remedy;
 pub use preflight::{Operation, PreflightError};
@@ -53,18 +50,19 @@ pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
 };
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
+pub use real::Environment;
 pub use real::Real;
 pub use remote::api_changes::{ApiChanges, ApiChangesError};
 pub use remote::bundle::BundleError;
-pub use remote::error::RemoteError;
 pub use remote::exchange::{Credential, Remote};
 pub use remote::kept_work::{KEPT_WORK_REFS, KeptWork, KeptWorkRef};
 pub use remote::names::{BranchName, rescue_branch};
 pub use remote::push::{PushOutcome, PushSpec};
+pub use remote::refusal::RemoteError;
 pub use remote::refusal::{ExchangeFailure, RETRY_PAUSES, Refusal, RefusalKind, classify};
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
-pub use snapshot::blob_reader::BlobReader;
+pub use snapshot::blobs::BlobReader;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
 pub use snapshot::ignore::holds_ignore_rules;

@@ -10,8 +10,6 @@ pub mod queue;
 pub mod refusal;
 pub mod request;
 pub mod review_comments;
-pub mod review_threads;
-pub mod spend;
 
 /// A failed request fails a run because of its environment.
 impl From<api::Error> for crate::error::Error {

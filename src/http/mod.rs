@@ -6,7 +6,6 @@
 
 mod client;
 mod connect;
-mod proxy;
 mod roots;
 
 #[cfg(test)]
@@ -14,13 +13,13 @@ mod tests;
 
 pub use client::{BoundedBody, Client, TransportError};
 pub use connect::{Connector, ServerConnection};
-pub use proxy::{ProxyInUse, is_loopback};
+pub use connect::{ProxyInUse, is_loopback};
 pub use roots::Trusted;
 
 use crate::domain::wait::jittered_ms;
+use connect::Rules;
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use proxy::Rules;
 use roots::Roots;
 use std::error::Error as StdError;
 use std::ffi::OsString;

@@ -20,11 +20,9 @@ mod log;
 mod marker;
 mod output;
 mod programs;
-mod registration;
 mod registry;
 mod retain;
 mod service;
-mod signals;
 mod spawn;
 mod text;
 mod tree;
@@ -33,6 +31,7 @@ mod tree;
 mod tests;
 
 pub use crate::sandbox::Status;
+pub use cancel::restore_signals;
 pub use cancel::{Cancel, listen, survive_file_size_limit, watch_parent};
 pub use command::{CommandSpec, Input, Limits, until_one_fails};
 pub use dialogue::Dialogue;
@@ -43,12 +42,11 @@ pub use live::{run, run_keeping};
 pub use log::CappedLog;
 pub use marker::{kill_marked, outlast};
 pub use programs::{find_program, is_executable};
-pub use registration::kill_descendants;
 pub use registry::{
     Quiescence, become_subreaper, hide_from_same_user, quiescence, take_survivors,
     while_nothing_starts,
 };
 pub use retain::{HeadTail, Tail};
 pub use service::Service;
-pub use signals::restore_signals;
+pub use service::kill_descendants;
 pub use text::{CleanLines, clean_text};

@@ -1,17 +1,15 @@
 //! Processes that a command leaves running on purpose, such as a database for tests or a development
 //! server.
 
+use super::host::Proc;
+use super::launcher::Launcher;
+use super::registry::{self, Origin};
+use super::tree::Tree;
 use std::time::Duration;
-
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
-
-use super::launcher::Launcher;
-use super::registration::Registration;
-use super::registry;
-use super::tree::Tree;
+use tokio::time::{Instant, sleep, timeout};
 
 /// How often to check whether members of the tree are still alive.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
@@ -78,4 +76,67 @@ impl Service {
 async fn discard(mut pipe: impl AsyncRead + Unpin) {
     let mut buffer = vec![0; CHUNK];
     while pipe.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+}
+
+/// How long to wait for a launcher whose descendants have all ended.
+const REAPING: Duration = Duration::from_secs(1);
+
+/// Keeps a child registered. If it is dropped before [`Registration::release`], it kills the child and
+/// all of its descendants, so that an abandoned run leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Registration {
+    origin: Origin,
+    released: bool,
+}
+
+impl Registration {
+    /// Starts a child and registers it in one step.
+    pub(super) fn start<T, E>(
+        launch: impl FnOnce() -> Result<(T, Origin), E>,
+    ) -> Result<(T, Self), E> {
+        let (child, origin) = registry::start(launch)?;
+        let registration = Self {
+            origin,
+            released: false,
+        };
+        Ok((child, registration))
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// Lets these descendants of an ended child continue while other children run.
+    pub(super) fn keep(&self, members: &[Proc]) {
+        registry::keep(&self.origin, members);
+    }
+
+    /// Waits for the end of the child after all of its descendants have ended.
+    pub(super) async fn reap(&self, child: &mut Child) {
+        if timeout(REAPING, child.wait()).await.is_ok() {
+            self.origin.set_reaped();
+        }
+    }
+
+    /// Removes the child from the registry without killing anything.
+    pub(super) fn release(mut self) {
+        self.released = true;
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if !self.released {
+            Tree::new(self.origin.clone()).kill_now();
+        }
+        registry::forget(&self.origin);
+    }
+}
+
+/// Kills every child of an unfinished run with all of its descendants, and every service, at once.
+/// Blocks for a fraction of a second.
+pub fn kill_descendants() {
+    for origin in registry::origins() {
+        Tree::new(origin).kill_now();
+    }
 }

@@ -18,8 +18,8 @@ use super::exit::Exit;
 use super::host::{self, Proc, State};
 use super::launcher::Launcher;
 use super::programs;
-use super::registration::Registration;
 use super::registry::Origin;
+use super::service::Registration;
 use crate::domain::settings::variables::PROCESS_ID;
 use crate::sandbox::{self, Launch, Policy, Report};
 

@@ -31,10 +31,10 @@ use crate::github::lookup;
 use crate::github::queue;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::github::review_comments::{Reviewed, post};
-use crate::github::spend;
 use crate::process::{self, Cancel, CancelReason};
 use crate::run::begin::prepare;
 use crate::run::begin::reviewed_change::{ReviewedChange, reviewed_change};
+use crate::run::deliver::cost_limits;
 use crate::run::deliver::push_failure::{Destination, PushEnd, PushFailure};
 use crate::run::deliver::reporting::Reporting;
 use crate::run::state::directory::RunDir;
@@ -258,7 +258,8 @@ impl Job<'_> {
         if let Some(head) = head.filter(|_| is_limited && usd > 0.0) {
             let run = self.summary.run_id.clone();
             let spent = [(run.clone(), usd)];
-            let uncounted = spend::add(self.context, &run, &spent, head, FOLLOW_UP_TIMEOUT).await;
+            let uncounted =
+                cost_limits::add(self.context, &run, &spent, head, FOLLOW_UP_TIMEOUT).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
     }

@@ -1,7 +1,6 @@
 //! The report as one HTML file for light and dark mode, without scripts or external resources.
 
 mod changes;
-mod files;
 
 use super::next_steps::NextStep;
 use super::text;
@@ -12,7 +11,7 @@ use crate::domain::sandbox::{denied_words, gateway_words};
 use crate::domain::summary::{
     AttemptLines, AttemptName, CheckLine, RunSummary, Standing, TaskSummary, TurnSummary,
 };
-use files::Files;
+use changes::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Maximum total size in bytes of the included files.

@@ -12,10 +12,9 @@ use crate::domain::event::{EventKind, TaskEnded};
 use crate::domain::outcome::Outcome;
 use crate::domain::plan::Task;
 use crate::domain::schedule::{Item, Schedule, TaskStep};
-use crate::run::begin::run_plan::RunPlan;
+use crate::run::begin::beginning::RunPlan;
 use crate::run::state::emitter::Emitter;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskStart;
+use crate::run::state::parts::{Parts, TaskStart};
 use crate::run::steps::{announce, finish_task, perform, start_task};
 use std::collections::{BTreeMap, HashMap};
 

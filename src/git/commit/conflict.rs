@@ -2,7 +2,7 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
-use crate::git::commit::raw_commit::RawCommit;
+use crate::git::commit::facts::RawCommit;
 use crate::git::commit::rebase::{MERGE_TREE, RebaseError, merge_tree};
 use crate::git::commit::request::Identity;
 use crate::git::commit::stage::{MARKER_LENGTH, record};

@@ -1,12 +1,11 @@
 //! The project's commit hooks, in their state at the start of the run.
 
 use crate::git::commit::request::Staged;
-use crate::git::copy_tree::{copy_tree, make_dir};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{copy_tree, make_dir};
 use crate::git::objects::loose::loose_path;
 use crate::git::private::adopted::hooks;
-use crate::git::private::config::Settings;
-use crate::git::private::programs::{filters_file, signing_file};
+use crate::git::private::config::{Settings, filters_file, signing_file};
 use crate::git::real::Real;
 use crate::git::repo::Repo;
 use crate::plain_file;

@@ -3,10 +3,9 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, StagedTree, hex};
-use crate::git::copy_tree::{make_dir, remove};
 use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_index, replace_file, sync_parent, write};
+use crate::git::files::{copy_index, make_dir, remove, replace_file, sync_parent, write};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;

@@ -3,9 +3,9 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::commit::request::CommitError;
-use crate::git::copy_tree::is_absence;
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::is_absence;
 use crate::git::remote::names::ref_component;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};

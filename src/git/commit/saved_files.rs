@@ -2,9 +2,9 @@
 
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
-use crate::git::copy_tree::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::entries::{PathInspector, split};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{is_absence, make_dir, metadata, move_tree, remove};
 use crate::git::private::places::AWAY;
 use crate::git::private::seal::MOVED_AWAY;
 use crate::git::repo::Repo;

@@ -12,7 +12,7 @@ use crate::git::error::GitError;
 use crate::git::files::copy_index;
 use crate::git::filters::said::IGNORED;
 use crate::git::preflight::Operation;
-use crate::git::private::programs::{signing_file, with_configuration};
+use crate::git::private::config::{signing_file, with_configuration};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, RawSnapshot, Unread};
 use crate::git::snapshot::listing::GITLINK;

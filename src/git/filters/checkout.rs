@@ -1,18 +1,21 @@
 //! Writes files from an index to the work tree, with contents that filters make elsewhere.
 
-use crate::git::bytes::{as_path, nul_joined};
-use crate::git::commit::stage::record;
-use crate::git::copy_tree::metadata;
+use crate::git::bytes::{as_path, display_path, fields_and_path, nul_fields, nul_joined};
+use crate::git::command::Call;
+use crate::git::commit::stage::{Target, record};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::replace_file_by;
-use crate::git::filters::Scratch;
-use crate::git::filters::checkin::{Entry, entries};
-use crate::git::filters::said::refuse_failed_filter;
+use crate::git::files::{copy_index, metadata, replace_file_by};
+use crate::git::filters::said::{IGNORED, refuse_failed_filter};
+use crate::git::filters::{Scratch, object_store};
+use crate::git::objects::adopt::import_object;
+use crate::git::remote::names::is_id;
 use crate::git::repo::Repo;
 use crate::plain_file;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use tempfile::TempPath;
 
 /// The directory in a scratch directory into which git writes files.
 const FILES: &str = "files";
@@ -112,5 +115,194 @@ impl Repo {
             .or_else(|_| copied(&beside))
             .map_err(io_error("write", &to))
             .map(|()| true)
+    }
+}
+
+/// The result of [`Repo::filter_into`].
+#[derive(Default)]
+pub(crate) struct Filtered {
+    /// The entries for the index, in the form of `git update-index --index-info`.
+    pub(crate) records: Vec<Vec<u8>>,
+    /// The files that git does not accept.
+    pub(crate) left_out: Vec<Vec<u8>>,
+}
+
+type Paths<'p> = Vec<&'p [u8]>;
+
+/// More bytes than an entry of an index has besides its path.
+const ENTRY: u64 = 4096;
+
+/// A file in an index.
+pub(super) struct Entry {
+    pub(super) mode: u32,
+    pub(super) oid: String,
+}
+
+impl Repo {
+    /// Splits files into those that a filter converts, and the others.
+    pub(crate) fn split_by_filter<'p>(
+        &self,
+        target: &Target<'_>,
+        files: Paths<'p>,
+    ) -> Result<(Paths<'p>, Paths<'p>), GitError> {
+        let is_plain = |path: &&&[u8]| {
+            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            meta.is_ok_and(|meta| meta.is_file())
+        };
+        let plain: Vec<&[u8]> = if self.private.state.filters {
+            files.iter().filter(is_plain).copied().collect()
+        } else {
+            Vec::new()
+        };
+        let filtered = self.with_filters(target.index, &plain)?;
+        let is_filtered: BTreeSet<&[u8]> = filtered.into_iter().collect();
+        Ok(files
+            .into_iter()
+            .partition(|path| is_filtered.contains(path)))
+    }
+
+    /// Converts files by their filters. The blobs go to the store of `target`, if their content matches their
+    /// ids, and the entries are returned. A filter can put any content into a blob, and nothing else into
+    /// the index: the process that starts it has an index and a store of its own.
+    pub(crate) fn filter_into(
+        &self,
+        target: &Target<'_>,
+        files: &[&[u8]],
+    ) -> Result<Filtered, GitError> {
+        let mut done = Filtered::default();
+        if files.is_empty() {
+            return Ok(done);
+        }
+        let scratch = Scratch::new(&self.private.root)?;
+        let index = scratch.join("index");
+        copy_index(target.index, &index)?;
+        let length = fs::metadata(&index)
+            .map_err(io_error("read", &index))?
+            .len();
+        let objects = object_store(&scratch, &target.objects)?;
+        let call = self
+            .call_with_filters(&scratch)
+            .env("GIT_INDEX_FILE", &index)
+            .env("GIT_OBJECT_DIRECTORY", &objects)
+            .loose()
+            .words("update-index --add --remove --replace -z --stdin");
+        let said = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
+        refuse_failed_filter("update-index", &said)?;
+        let index = self.taken_out(&scratch, length, files)?;
+        let listed = self
+            .with_index(&index)
+            .args(["ls-files", "-s", "-z"])
+            .run()?
+            .stdout;
+        let there = entries(&listed, files);
+        for path in files {
+            match there.get(path) {
+                Some(Entry { mode, oid }) => {
+                    import_object(&objects, &target.objects, oid, target.durable)?;
+                    done.records.push(record(*mode, oid.clone(), path));
+                }
+                None if said.contains(IGNORED) => done.left_out.push(path.to_vec()),
+                None => {
+                    return Err(GitError::Malformed {
+                        command: "update-index",
+                        what: format!("no entry for {}", display_path(path)),
+                    });
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// A copy of the index in `scratch`, in whose place a filter can put anything. It is as long as the index
+    /// was before, and as the entries of these files can be.
+    fn taken_out(
+        &self,
+        scratch: &Scratch,
+        before: u64,
+        files: &[&[u8]],
+    ) -> Result<TempPath, GitError> {
+        let index = scratch.join("index");
+        let entries = files.iter().map(|path| path.len() as u64 + ENTRY);
+        let limit = before.saturating_add(entries.sum()).saturating_add(ENTRY);
+        let tmp = self.private.root.join("tmp");
+        let copied = plain_file::read(&index, limit).and_then(|content| {
+            let mut copy = tempfile::NamedTempFile::new_in(&tmp)?;
+            copy.write_all(&content)?;
+            Ok(copy.into_temp_path())
+        });
+        copied.map_err(io_error("copy", &index))
+    }
+
+    /// Converts content as that of a file at `path`, and returns the id of the blob.
+    pub(crate) fn filter_content(
+        &self,
+        target: &Target<'_>,
+        path: &[u8],
+        content: Vec<u8>,
+    ) -> Result<String, GitError> {
+        let hashing = |call: Call<'_>| {
+            let name = [b"--path=", path].concat();
+            let call = call.args(["hash-object", "-w", "--stdin"]);
+            call.args([as_path(&name)]).stdin(content).run()
+        };
+        if self.with_filters(target.index, &[path])?.is_empty() {
+            return Ok(hashing(self.staging(target))?.line());
+        }
+        let scratch = Scratch::new(&self.private.root)?;
+        let objects = object_store(&scratch, &target.objects)?;
+        let call = self
+            .call_with_filters(&scratch)
+            .env("GIT_INDEX_FILE", target.index);
+        let output = hashing(call.env("GIT_OBJECT_DIRECTORY", &objects))?;
+        refuse_failed_filter("hash-object", &output.stderr)?;
+        let id = output.line();
+        if !is_id(&id) {
+            return Err(GitError::Malformed {
+                command: "hash-object",
+                what: id,
+            });
+        }
+        import_object(&objects, &target.objects, &id, target.durable)?;
+        Ok(id)
+    }
+}
+
+/// The entries of these files, which are regular ones: links are not filtered.
+pub(super) fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], Entry> {
+    let wanted: BTreeSet<&[u8]> = files.iter().copied().collect();
+    let entry = |line: &'l [u8]| {
+        let (mut fields, path) = fields_and_path(line)?;
+        let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+        let oid = fields.next().filter(|oid| is_id(oid))?.to_owned();
+        let is_plain = fields.next() == Some("0") && [0o100_644, 0o100_755].contains(&mode);
+        (is_plain && wanted.contains(path)).then_some((path, Entry { mode, oid }))
+    };
+    nul_fields(listed).filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_index_only_the_regular_files_that_were_asked_for_are_taken() {
+        let oid = "8e27be7d6154a1f68ea9160ef0e18691d20560dc";
+        let line = |mode: &str, stage: u32, path: &str| format!("{mode} {oid} {stage}\t{path}\0");
+        let listed = [
+            line("100644", 0, "a"),
+            line("100755", 0, "b"),
+            line("100644", 0, "planted"),
+            line("120000", 0, "link"),
+            line("160000", 0, "sub"),
+            line("100644", 1, "stage"),
+            "100644 HEAD 0\tc\0".to_owned(),
+            "100644\0".to_owned(),
+        ]
+        .concat()
+        .into_bytes();
+        let files = ["a", "b", "link", "sub", "stage", "c"].map(str::as_bytes);
+        let found = entries(&listed, &files);
+        let found: Vec<(&[u8], u32)> = found.iter().map(|(path, it)| (*path, it.mode)).collect();
+        assert_eq!(found, [(&b"a"[..], 0o100_644), (b"b", 0o100_755)]);
     }
 }

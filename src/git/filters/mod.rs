@@ -6,7 +6,6 @@
 //! which is compared and verified like that of the work tree. It writes no index, no object and no file of
 //! the work tree: [`checkin`] and [`checkout`] take contents from its directory.
 
-mod checkin;
 mod checkout;
 pub(crate) mod said;
 pub(crate) mod sandbox;
@@ -16,7 +15,7 @@ use crate::git::command::Call;
 use crate::git::error::{GitError, io_error};
 use crate::git::filters::sandbox::FilterSandbox;
 use crate::git::private::adopted::make_object_store;
-use crate::git::private::programs::{filters_file, with_configuration};
+use crate::git::private::config::{filters_file, with_configuration};
 use crate::git::repo::Repo;
 use std::ffi::OsString;
 use std::fs;

@@ -2,8 +2,8 @@
 //! files.
 
 use crate::git::commit::request::CommitError;
-use crate::git::copy_tree::{metadata, remove};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{metadata, remove};
 use crate::git::objects::loose::{UNFINISHED, loose_path, read_loose};
 use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;

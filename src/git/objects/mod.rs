@@ -5,10 +5,7 @@
 //! Therefore an object is trusted only after its content was found to match its id.
 
 pub(crate) mod adopt;
-pub(crate) mod count;
 pub(crate) mod false_objects;
 pub(crate) mod loose;
-pub(crate) mod name;
 pub(crate) mod new_objects;
 pub(crate) mod reader;
-pub(crate) mod sound;

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const HELD: u64 = 256 << 20;
 
 /// The deepest directory whose entries are compared.
-pub(super) const DEPTH_LIMIT: usize = 512;
+pub(crate) const DEPTH_LIMIT: usize = 512;
 
 /// An object in memory.
 #[derive(Debug, Default)]
@@ -298,7 +298,7 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// Passes on the entries of two trees in git's order, those of the same place together. They may be equal.
-    pub(super) fn compare(
+    pub(crate) fn compare(
         &self,
         from: Option<&str>,
         to: Option<&str>,
@@ -350,7 +350,7 @@ pub(crate) fn missing(id: &str) -> GitError {
     bad(id, "is missing")
 }
 
-pub(super) fn bad(id: &str, what: &str) -> GitError {
+pub(crate) fn bad(id: &str, what: &str) -> GitError {
     GitError::Malformed {
         command: "cat-file",
         what: format!("the object {id} {what}"),
@@ -453,7 +453,7 @@ impl TreeEntry<'_> {
         self.name.iter().chain(slash)
     }
 
-    pub(super) fn recorded(&self) -> Recorded {
+    pub(crate) fn recorded(&self) -> Recorded {
         Recorded {
             mode: self.mode,
             oid: hex(self.id),

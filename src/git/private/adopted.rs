@@ -1,15 +1,14 @@
 //! What the private directory takes from the repository: its configuration, rules, hooks and alternates.
 
 use crate::git::bytes::as_path;
-use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::error::GitError;
-use crate::git::files::{copy_content, write};
+use crate::git::files::{copy_content, copy_tree, make_dir, remove, write};
 use crate::git::private::calls::{git_dir, real_call};
-use crate::git::private::config::{Setting, Settings, render, setting};
-use crate::git::private::ignore_rules::copy_exclude;
-use crate::git::private::programs::{
-    PROGRAMS, has_filters, has_lfs, lfs_storage, signer_in_repository, write_programs,
+use crate::git::private::config::{
+    PROGRAMS, Setting, Settings, has_filters, has_lfs, lfs_storage, render, setting,
+    signer_in_repository, write_programs,
 };
+use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::real::Real;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -4,9 +4,10 @@
 //! for a credential.
 
 use crate::git::bytes::as_path;
-use crate::git::copy_tree::{copy_tree, make_dir, remove};
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{read_record, replace_file, write_atomically, write_record};
+use crate::git::files::{
+    copy_tree, make_dir, read_record, remove, replace_file, write_atomically, write_record,
+};
 use crate::git::private::config::start_call;
 use crate::git::private::places::recorded_places;
 use crate::git::real::Real;

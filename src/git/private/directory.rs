@@ -1,21 +1,17 @@
 //! The private git directory: made before the first turn, out of the agent's reach.
 
-use crate::git::bytes::as_path;
-use crate::git::copy_tree::{make_dir, metadata};
+use crate::git::bytes::{as_path, nul_joined};
 use crate::git::damage;
 use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_content, write_atomically};
+use crate::git::files::{self, copy_content, make_dir, metadata, write_atomically};
 use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
-use crate::git::private::config::Settings;
+use crate::git::private::config::{Settings, lost_filters};
 use crate::git::private::head::read_head;
-use crate::git::private::links::{links, links_below};
-use crate::git::private::places::{further, record};
-use crate::git::private::programs::lost_filters;
-use crate::git::private::start_index::copy_index;
+use crate::git::private::places::{further, links, links_below, record};
 use crate::git::real::Real;
-use crate::git::snapshot::index_list::Layout;
+use crate::git::snapshot::index_list::{IndexRead, Layout, read_index};
 use std::fs;
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -207,4 +203,59 @@ fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
     private_call(real, root)
         .args(["hash-object", "-w", "-t", "tree", "--stdin"])
         .line()
+}
+
+/// Copies the stat data of the repository's index, but nothing that hides a change: the private configuration
+/// disables split indexes, untracked caches and file system monitors, so git drops them when it reads and
+/// writes the index. Returns the layout of the base.
+pub(super) fn copy_index(
+    real: &Real,
+    root: &Path,
+    base: Option<&str>,
+    sparse: bool,
+) -> Result<Layout, GitError> {
+    let index = git_dir(root).join("index");
+    let call = || private_call(real, root);
+    let Some(base) = base else {
+        call().args(["read-tree", "--empty"]).run()?;
+        return Ok(read_index(call())?.layout);
+    };
+    let found = real.git_dir.join("index");
+    if found.is_file() {
+        files::copy_index(&found, &index)?;
+    }
+    for name in shared_indexes(&real.git_dir)? {
+        copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+    }
+    call().args(["read-tree", "--reset", "-i", base]).run()?;
+    let mut read = read_index(call())?;
+    if clear_flags(real, root, sparse, &read)? {
+        read = read_index(call())?;
+    }
+    Ok(read.layout)
+}
+
+fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+    let entries = fs::read_dir(git_dir).map_err(io_error("read", git_dir))?;
+    let names = entries.filter_map(|entry| entry.ok().map(|entry| entry.file_name()));
+    Ok(names
+        .filter(|name| name.as_bytes().starts_with(b"sharedindex."))
+        .collect())
+}
+
+/// Clears assume-unchanged bits, which hide changes, and skip-worktree bits unless a sparse checkout needs
+/// them. Returns whether there were any.
+fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool, GitError> {
+    let skipped: &[Vec<u8>] = if sparse { &[] } else { &read.skipped };
+    for (flag, paths) in [
+        ("--no-assume-unchanged", read.assumed.as_slice()),
+        ("--no-skip-worktree", skipped),
+    ] {
+        if !paths.is_empty() {
+            let paths = nul_joined(paths.iter().map(Vec::as_slice));
+            let call = private_call(real, root).args(["update-index", flag, "-z", "--stdin"]);
+            call.stdin(paths).run()?;
+        }
+    }
+    Ok(!read.assumed.is_empty() || !skipped.is_empty())
 }

@@ -3,13 +3,13 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
-use crate::git::copy_tree::{copy_tree, metadata};
 use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
+use crate::git::files::{copy_tree, metadata};
 use crate::git::private::head::{HeadState, read_head};
-use crate::git::private::links::links;
-use crate::git::remote::error::RemoteError;
+use crate::git::private::places::links;
 use crate::git::remote::names::{BranchName, checked_id};
+use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

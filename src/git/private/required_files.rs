@@ -2,11 +2,10 @@
 //! that git needs to start.
 
 use crate::git::bytes::{as_path, path_within};
-use crate::git::copy_tree::{make_dir, metadata, remove};
 use crate::git::damage::{is_head, is_index, required_files};
 use crate::git::entries::directories_of;
 use crate::git::error::GitError;
-use crate::git::files::{copy_index, write_atomically};
+use crate::git::files::{copy_index, make_dir, metadata, remove, write_atomically};
 use crate::git::repo::Repo;
 use crate::git::special_files::{below, is_special_file};
 use std::collections::BTreeSet;

@@ -5,7 +5,7 @@
 //! foreign code may run, and checked before it is used again.
 
 use crate::git::error::GitError;
-use crate::git::private::programs::PROGRAMS;
+use crate::git::private::config::PROGRAMS;
 use crate::plain_file;
 use crate::process::{Quiescence, quiescence};
 use std::fs;

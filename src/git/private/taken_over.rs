@@ -1,8 +1,8 @@
 //! Takes over what somebody changed in the git directories while the run was interrupted.
 
 use crate::git::bytes::{as_path, path_within, with_real_parent};
-use crate::git::copy_tree::same;
 use crate::git::error::GitError;
+use crate::git::files::same;
 use crate::git::private::adopted::{copy_hooks, hooks};
 use crate::git::private::config::{Settings, start_call};
 use crate::git::private::places::{record_again, recorded_places};

@@ -5,8 +5,8 @@ use crate::git::bytes::display_path;
 use crate::git::error::GitError;
 use crate::git::objects::loose::Piece;
 use crate::git::objects::reader::missing;
-use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
+use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
 

@@ -3,11 +3,11 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::commit::facts::{CommitLine, NoLine};
-use crate::git::copy_tree::{make_dir, remove};
 use crate::git::error::{GitError, io_error};
+use crate::git::files::{make_dir, remove};
 use crate::git::private::directory::write_ref;
-use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::{checked_id, is_id};
+use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::io::Read;

@@ -2,10 +2,8 @@
 
 pub(crate) mod api_changes;
 pub(crate) mod bundle;
-pub(crate) mod error;
 pub(crate) mod exchange;
 pub(crate) mod kept_work;
-pub(crate) mod large_files;
 pub(crate) mod names;
 pub(crate) mod push;
 pub(crate) mod refusal;

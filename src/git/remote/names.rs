@@ -1,7 +1,7 @@
 //! Names of branches and objects that git cannot interpret as anything else.
 
 use crate::domain::snapshot::RevId;
-use crate::git::remote::error::RemoteError;
+use crate::git::remote::refusal::RemoteError;
 
 /// The name of a branch that git accepts and cannot interpret as anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

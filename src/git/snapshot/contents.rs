@@ -1,15 +1,16 @@
 //! The exact bytes that are about to be committed.
 
+use crate::domain::plan::MAX_FILE_BYTES;
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
-use crate::git::entries::MAX_READ_BYTES;
+use crate::git::entries::{MAX_READ_BYTES, OnDisk, split};
 use crate::git::error::GitError;
 use crate::git::objects::reader::{ObjectReader, parents_in};
-use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
+use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, ChangeKind};
-use crate::git::snapshot::listing::{ChangedPath, RawDiff};
+use crate::git::snapshot::change::{Candidate, Change, ChangeKind, PlanExempt};
+use crate::git::snapshot::listing::{ChangedPath, RawDiff, Recorded};
 use crate::plain_file;
 use std::fs;
 use std::io::{self, Cursor, Read};
@@ -122,4 +123,97 @@ pub struct OwnCommit {
     pub text: Vec<u8>,
     /// The paths that it changes compared with its parents.
     pub changed: Vec<ChangedPath>,
+}
+
+const RULES: &[u8] = b".gitattributes";
+
+/// A file whose bytes differ from those of its base, and whether they count as the same.
+struct Open<'a> {
+    path: &'a [u8],
+    base: &'a str,
+    same: &'a mut bool,
+}
+
+impl Repo {
+    /// Marks files as unchanged that differ only before conversion, by line endings or filters.
+    pub(crate) fn convert(
+        &self,
+        candidates: &[Candidate],
+        seen: &[OnDisk],
+        unchanged: &mut [bool],
+        warnings: &mut Vec<String>,
+    ) -> Result<(), GitError> {
+        let layout = self.layout()?;
+        let edits_rules = candidates.iter().any(|one| split(&one.path).1 == RULES);
+        if !(self.private.state.converts || edits_rules || !layout.attribute_files.is_empty()) {
+            return Ok(());
+        }
+        let pairs = candidates.iter().zip(seen).zip(unchanged);
+        let mut open: Vec<Open<'_>> = pairs
+            .filter_map(|((one, on_disk), same)| self.open(one, on_disk, same))
+            .collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let paths: Vec<&[u8]> = open.iter().map(|one| one.path).collect();
+        let modified = self.truly_modified(&self.private.index(), &paths, warnings)?;
+        let objects = self.objects();
+        for one in open.iter_mut().filter(|one| !modified.contains(one.path)) {
+            *one.same = objects.digest(one.base, u64::MAX)?.is_some();
+        }
+        Ok(())
+    }
+
+    /// The candidates that can be the same after conversion: only regular files that had the same mode
+    /// before.
+    fn open<'a>(
+        &self,
+        one: &'a Candidate,
+        on_disk: &OnDisk,
+        same: &'a mut bool,
+    ) -> Option<Open<'a>> {
+        let base = one.base.as_ref()?;
+        let OnDisk::File { executable, .. } = on_disk else {
+            return None;
+        };
+        let is_open = !*same && self.file_mode(*executable, Some(base)) == base.mode;
+        is_open.then(|| Open {
+            path: &one.path,
+            base: &base.oid,
+            same,
+        })
+    }
+}
+
+impl Repo {
+    /// `None` if the file is no plan, also because it is too large for one.
+    pub(crate) fn stripped_plan(&self, plan: &PlanExempt) -> Option<Vec<u8>> {
+        let content = self.work_file(&plan.path, MAX_FILE_BYTES as u64)?;
+        (plan.strip)(&content)
+    }
+
+    pub(crate) fn stripped_base(
+        &self,
+        plan: &PlanExempt,
+        oid: &str,
+    ) -> Result<Option<Vec<u8>>, GitError> {
+        let path = [b"--path=", plan.path.as_slice()].concat();
+        let call = self
+            .converting()?
+            .args(["cat-file", "--filters"])
+            .args([as_path(&path)]);
+        Ok((plan.strip)(&call.args([oid]).run()?.stdout))
+    }
+
+    pub(crate) fn is_same_plan(
+        &self,
+        plan: Option<&PlanExempt>,
+        indexed: Option<&Recorded>,
+    ) -> Result<bool, GitError> {
+        let Some((plan, indexed)) = plan.zip(indexed) else {
+            return Ok(false);
+        };
+        let current = self.stripped_plan(plan);
+        Ok(current.is_some() && current == self.stripped_base(plan, &indexed.oid)?)
+    }
 }

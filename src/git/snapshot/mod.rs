@@ -1,17 +1,14 @@
 //! The state of the working copy, determined from content alone.
 
-pub(crate) mod blob_reader;
 pub(crate) mod blobs;
 pub(crate) mod cache;
 pub(crate) mod change;
 pub(crate) mod contents;
-pub(crate) mod convert;
 pub(crate) mod ignore;
 pub(crate) mod index_list;
 pub(crate) mod layout;
 pub(crate) mod listing;
 pub(crate) mod patch;
-pub(crate) mod plan_text;
 pub(crate) mod staged;
 pub(crate) mod status;
 pub(crate) mod submodules;

@@ -4,8 +4,8 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::commit::stage::{Target, committed};
 use crate::git::error::GitError;
-use crate::git::remote::error::RemoteError;
 use crate::git::remote::names::checked_id;
+use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, RawSnapshot};
 

@@ -2,9 +2,9 @@
 
 use crate::domain::snapshot::{Fingerprint, KnownSnapshot};
 use crate::git::bytes::{as_path, display_path, nul_fields};
-use crate::git::copy_tree::remove;
 use crate::git::entries::{OnDisk, inspect_all};
 use crate::git::error::GitError;
+use crate::git::files::remove;
 use crate::git::private::head::HeadState;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{

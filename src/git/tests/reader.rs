@@ -2,9 +2,8 @@
 
 use super::support::*;
 use crate::git::GitError;
-use crate::git::objects::count::{Counter, Extent};
-use crate::git::objects::loose::loose_path;
-use crate::git::objects::name::ObjectName;
+use crate::git::objects::loose::{ObjectName, loose_path};
+use crate::git::private::extent::{Counter, Extent};
 use crate::git::snapshot::listing::{RawDiff, parse_raw};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;

@@ -3,13 +3,13 @@
 use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
-use super::facts::{Author, part};
-use super::identity::Identity;
+use super::facts::{Author, Identity, part};
 use super::policy::Kind;
 use super::transport::Keep;
+use crate::domain::trigger::triage::CommentRef;
 use hyper::Method;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 /// An issue, or a pull request in its role as an issue.
@@ -114,5 +114,157 @@ impl Repo {
             Some(name) => self.client.repo(name)?.issue(number).await,
             None => self.issue(number).await,
         }
+    }
+}
+
+/// A comment on an issue or pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[expect(missing_docs, reason = "GitHub's own words")]
+pub struct Comment {
+    pub id: u64,
+    /// Its URL.
+    #[serde(default)]
+    pub html_url: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub body: String,
+    #[serde(rename = "user")]
+    pub author: Option<Author>,
+    /// When it was created, as GitHub formats it.
+    #[serde(default)]
+    pub created_at: String,
+    /// When it was last edited. Equal to `created_at` if never.
+    #[serde(default)]
+    pub updated_at: String,
+}
+
+/// What a reaction is added to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReactTo {
+    /// A comment on an issue or pull request, by id.
+    Comment(u64),
+    /// A comment on a line of a pull request, by id.
+    ReviewComment(u64),
+    /// An issue or pull request, by number.
+    Issue(u64),
+}
+
+impl ReactTo {
+    /// The comment or, without one, the issue or pull request.
+    pub fn of(comment: Option<CommentRef>, number: Option<u64>) -> Option<Self> {
+        match comment {
+            Some(CommentRef::Issue(id)) => Some(Self::Comment(id)),
+            Some(CommentRef::Review(id)) => Some(Self::ReviewComment(id)),
+            None => number.map(Self::Issue),
+        }
+    }
+}
+
+/// A reaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reaction {
+    /// 👀
+    Eyes,
+    /// 🚀
+    Rocket,
+    /// 😕
+    Confused,
+}
+
+impl Repo {
+    /// A comment on an issue or pull request, by id.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn comment(&self, id: u64) -> Result<Comment, Error> {
+        self.get(&format!("/issues/comments/{id}")).await
+    }
+
+    /// The comments of an issue or pull request, oldest first.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn comments(&self, issue: u64) -> Result<Vec<Comment>, Error> {
+        self.list(&format!("/issues/{issue}/comments")).await
+    }
+
+    /// The oldest comment of an issue or pull request that `identity` has written and whose first line starts
+    /// with `marker`. Other people's comments with the marker are ignored.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn own_comment(
+        &self,
+        issue: u64,
+        marker: &str,
+        identity: &Identity,
+    ) -> Result<Option<Comment>, Error> {
+        let path = self.path(&format!("/issues/{issue}/comments"));
+        let ours = |comment: &Comment| {
+            let marked = !marker.is_empty() && comment.body.starts_with(marker);
+            marked && identity.is(comment.author.as_ref())
+        };
+        let all = self
+            .client
+            .pages(&path, |page: Vec<Comment>| page, ours)
+            .await?;
+        Ok(all.into_iter().find(ours))
+    }
+
+    /// Posts a comment whose first line starts with `marker`. Without a clear response, looks for it before
+    /// posting again, so that there are never two.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn create_comment(
+        &self,
+        issue: u64,
+        body: &str,
+        marker: &str,
+        identity: &Identity,
+    ) -> Result<Comment, Error> {
+        let path = self.path(&format!("/issues/{issue}/comments"));
+        let call = Call::with_body(Method::POST, path, Kind::Create, &json!({ "body": body }))?;
+        if !body.starts_with(marker) || marker.is_empty() {
+            let why = "the comment does not begin with its marker, so it could not be found again";
+            return Err(Error::protocol(&call.what(), why));
+        }
+        let existing = async || self.own_comment(issue, marker, identity).await;
+        self.client.create(&call, existing).await
+    }
+
+    /// Replaces the text of a comment.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn update_comment(&self, id: u64, body: &str) -> Result<Comment, Error> {
+        let path = self.path(&format!("/issues/comments/{id}"));
+        let call = Call::with_body(Method::PATCH, path, Kind::Change, &json!({ "body": body }))?;
+        self.client.call(&call).await
+    }
+
+    /// Deletes a comment.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn delete_comment(&self, id: u64) -> Result<(), Error> {
+        let path = self.path(&format!("/issues/comments/{id}"));
+        let call = Call::new(Method::DELETE, path, Kind::Change);
+        self.client.answer(&call).await.map(drop)
+    }
+
+    /// Adds a reaction. The request is sent once, because a reaction is not worth a check.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn react(&self, target: ReactTo, reaction: Reaction) -> Result<(), Error> {
+        let path = match target {
+            ReactTo::Comment(id) => format!("/issues/comments/{id}/reactions"),
+            ReactTo::ReviewComment(id) => format!("/pulls/comments/{id}/reactions"),
+            ReactTo::Issue(number) => format!("/issues/{number}/reactions"),
+        };
+        let content = json!({ "content": reaction });
+        self.send(Method::POST, &path, Kind::Create, &content).await
     }
 }

@@ -2,7 +2,6 @@
 //! may write.
 
 mod filters;
-mod open_rows;
 mod places;
 
 use crate::agents::Agent;
@@ -18,8 +17,7 @@ pub use crate::sandbox::without_namespaces;
 use crate::sandbox::{self, Network, Place, Policy, SandboxPaths};
 use crate::settings::{RunConfig, TaskConfig};
 pub use filters::filters_before_the_run;
-use open_rows::open_rows;
-use places::{Layers, Prepared, TEMPORARY_PARTS, absolute, prepared};
+use places::{Layers, Prepared, TEMPORARY_PARTS, absolute, open_rows, prepared};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

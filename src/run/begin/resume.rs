@@ -1,16 +1,26 @@
 //! Resumes a run in another process: completes the dead process's Git operations and reports.
 
-use crate::domain::attempt::{TaskState, fold};
+use crate::cli::RunArgs;
+use crate::domain::answer::Answered;
+use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
+use crate::domain::commit_message::RUN_TRAILER;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::outcome::Outcome;
-use crate::domain::snapshot::{Head, RevId};
-use crate::domain::summary::TaskSummary;
-use crate::git::{Exempt, LandingIntent, MoveIntent, Repo};
+use crate::domain::outcome::{Outcome, Reason, short};
+use crate::domain::snapshot::{Head, KnownSnapshot, RevId, Snapshot};
+use crate::domain::summary::{RunSummary, TaskSummary};
+use crate::error::{Error, Result};
+use crate::git::{CommitFacts, Exempt, LandingIntent, MoveIntent, Repo};
+use crate::process::kill_marked;
+use crate::run::begin::beginning::{Beginning, Ready};
+use crate::run::begin::prepare::Prepared;
+use crate::run::state::answer::TaskAnswer;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskStart;
+use crate::run::state::orderly_end::changed_since_orderly_end;
+use crate::run::state::parts::{Parts, TaskStart};
+use crate::run::state::work_tree::check_artifacts;
 use crate::run::steps::{FailedTask, last_landing, restore_for_next};
+use std::collections::BTreeMap;
 
 /// Loads the list of files that the dead process's checks left behind, and reports a commit that it did not
 /// report.
@@ -96,4 +106,200 @@ pub fn undo_move(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     }
     run_dir.remove(RunFile::Move);
     Ok(())
+}
+
+/// What to do if HEAD has moved.
+const GO_BACK: &str = "start a new run, or go back to that commit and resume";
+
+/// Requires the repository to be as the run left it, and kills the processes that the dead process left
+/// running. Returns a warning about these.
+///
+/// # Errors
+/// When somebody has moved HEAD or changed files meanwhile, or the settings give an interrupted task other phases.
+pub(crate) fn take_over(ready: &mut Ready) -> Result<Option<String>> {
+    let prepared = &ready.prepared;
+    let (place, earlier) = match &mut ready.beginning {
+        Beginning::New => return Ok(None),
+        Beginning::Resumed(place, earlier) | Beginning::Restored(place, earlier) => {
+            (place, &*earlier)
+        }
+    };
+    ensure_same_phases(&earlier.histories, prepared)?;
+    let exempt = Exempt {
+        check_artifacts: check_artifacts(&place.run_dir),
+        progress_ignore: prepared.run.progress_ignore.clone(),
+        plan: prepared.book.exempt(),
+    };
+    let repo = &mut place.repo;
+    // A state that cannot be read is reported by the run.
+    let mut look = || repo.snapshot(&exempt).ok();
+    if let Some(strange) = changed_since_orderly_end(&place.run_dir, &mut look) {
+        let error = Error::config(format!("the run cannot be resumed: {}", strange.what))
+            .hint(strange.remedy);
+        let file = prepared.book.file.as_ref();
+        return Err(
+            if file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
+                error.hint(
+                "a resumed run keeps its plan: for the edited one, commit it and start a new run on a clean work tree",
+            )
+            } else {
+                error
+            },
+        );
+    }
+    let killed = kill_marked(&place.run_id).len();
+    if let Some(now) = look() {
+        let states = earlier.histories.values();
+        let states: Vec<TaskState> = states.map(fold).collect();
+        ensure_where_it_stopped(&now.known, place.repo.base(), &states)?;
+        ensure_no_other_run(&now.known, &place.repo)?;
+    }
+    Ok((killed > 0).then(|| {
+        format!("{killed} processes of the interrupted run were still running; they were ended")
+    }))
+}
+
+/// Requires the run to review if it began as a review, and only then, and each interrupted task to have the phases
+/// in which it began: their turns, verdicts and counts would be taken for those of other phases.
+fn ensure_same_phases(
+    histories: &BTreeMap<String, Vec<Record>>,
+    prepared: &Prepared,
+) -> Result<()> {
+    match (prepared.run.settings.review_only, prepared.work.reviewed()) {
+        (true, None) => {
+            let message =
+                "the run cannot be resumed with `review_only`: it does the tasks of a plan";
+            return Err(Error::config(message)
+                .hint("resume it without `review_only`, or start a new run for a review"));
+        }
+        (false, Some(_)) => {
+            let message = "the run cannot be resumed without `review_only`: it only reviews";
+            return Err(Error::config(message).hint("resume it with `review_only`"));
+        }
+        (true, Some(_)) | (false, None) => {}
+    }
+    for (task, config) in &prepared.tasks {
+        let history = histories
+            .get(task.id.as_str())
+            .map_or(&[][..], Vec::as_slice);
+        if !have_phases_of(history, &phases(config.phases_asked())) {
+            let message = format!(
+                "the run cannot be resumed: task {} began with other settings of `review`, `tdd` or `roles`",
+                task.id
+            );
+            return Err(Error::config(message)
+                .hint("resume it with the settings it began with, or start a new run"));
+        }
+    }
+    Ok(())
+}
+
+/// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.
+fn ensure_where_it_stopped(
+    now: &KnownSnapshot,
+    base: Option<RevId>,
+    states: &[TaskState],
+) -> Result<()> {
+    let head = commit_of(&now.head);
+    let in_turn = |state: &TaskState| matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
+    let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.head);
+    if head == base
+        || states
+            .iter()
+            .any(|state| in_turn(state) || left_there(state))
+    {
+        return Ok(());
+    }
+    fn name(id: Option<&RevId>) -> &str {
+        id.map_or("no commit", short)
+    }
+    Err(Error::config(format!(
+        "HEAD has moved since the run was interrupted: it was at {}, and is at {}",
+        name(base.as_ref()),
+        name(head.as_ref())
+    ))
+    .hint(GO_BACK))
+}
+
+/// A commit that was made during an interrupted turn counts as the agent's, unless it names the run that made it:
+/// this run's own commits are all in the base.
+fn ensure_no_other_run(now: &KnownSnapshot, repo: &Repo) -> Result<()> {
+    let (Some(base), Some(head)) = (repo.base(), commit_of(&now.head)) else {
+        return Ok(());
+    };
+    if base == head {
+        return Ok(());
+    }
+    let line = repo
+        .commits_since(&base, &head)
+        .map_err(|error| Error::environment(error.to_string()))?;
+    let commits = line.map_or_else(|_| Vec::new(), |line| line.commits);
+    let is_of_a_run =
+        |commit: &&CommitFacts| String::from_utf8_lossy(&commit.message).contains(RUN_TRAILER);
+    match commits.iter().find(is_of_a_run) {
+        None => Ok(()),
+        Some(commit) => Err(Error::config(format!(
+            "another run has made the commit {} since the run was interrupted at {}",
+            short(&commit.id),
+            short(&base)
+        ))
+        .hint(GO_BACK)),
+    }
+}
+
+/// Gives a task the answer of the command line or of a comment, after those that it got before.
+///
+/// # Errors
+/// When the command line answers a run without a question.
+pub(crate) fn give_answer(args: &RunArgs, ready: &mut Ready) -> Result<()> {
+    let request = ready.request.as_mut();
+    let of_comment = request.and_then(|request| request.answer.take());
+    let new = args.answer.clone().or(of_comment).map(|answer| Answered {
+        question: String::new(),
+        answer,
+    });
+    let place = ready.beginning.place();
+    let before = place.and_then(|place| place.run_dir.read_json::<TaskAnswer>(RunFile::Answer));
+    let summary = ready.beginning.earlier().map(|earlier| &earlier.summary);
+    let given = match (new, summary.and_then(open_question)) {
+        (None, _) => before,
+        (Some(_), None) if args.answer.is_some() => {
+            let message = "the run has no open question, so that there is nothing to answer";
+            return Err(Error::config(message).hint("resume it without --answer"));
+        }
+        (Some(new), None) => {
+            let first = ready.prepared.tasks.first();
+            first.map(|(task, _)| TaskAnswer {
+                task: task.id.to_string(),
+                text: new.section(),
+                is_new: true,
+            })
+        }
+        (Some(mut new), Some((task, question))) => {
+            new.question = question;
+            let before = before.filter(|before| before.task == task);
+            let texts = before.map(|before| before.text).into_iter();
+            let texts: Vec<String> = texts.chain([new.section()]).collect();
+            Some(TaskAnswer {
+                task,
+                text: texts.join("\n\n"),
+                is_new: true,
+            })
+        }
+    };
+    let Some(given) = given else { return Ok(()) };
+    for (task, _) in &mut ready.prepared.tasks {
+        if task.id.as_str() == given.task {
+            task.description = format!("{}\n\n{}", task.description, given.text);
+        }
+    }
+    ready.prepared.answer = Some(given);
+    Ok(())
+}
+
+/// The task of a run that waits for an answer, and its question.
+fn open_question(summary: &RunSummary) -> Option<(String, String)> {
+    let asks = |reason| reason == Some(Reason::NeedsAnswer);
+    let task = summary.tasks.iter().rfind(|task| asks(task.reason))?;
+    Some((task.id.clone(), task.question()?.to_owned()))
 }

@@ -10,5 +10,4 @@ pub(crate) mod push_failure;
 pub mod report_sources;
 pub mod reporting;
 pub(crate) mod telemetry;
-pub(crate) mod unfinished_work;
 pub(crate) mod work_keeper;

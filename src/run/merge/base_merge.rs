@@ -15,8 +15,8 @@ use crate::git::{
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
+use crate::run::begin::beginning::RunPlan;
 use crate::run::begin::required_agents::require_logins;
-use crate::run::begin::run_plan::RunPlan;
 use crate::run::merge::merging::Merging;
 use crate::run::state::parts::Parts;
 use crate::run::steps::{

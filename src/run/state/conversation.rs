@@ -3,7 +3,7 @@
 use crate::domain::agent::Usage;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::TaskRun;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 

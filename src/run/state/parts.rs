@@ -1,11 +1,21 @@
 //! The parts of a run in progress.
 
+use crate::domain::agent::TodoItem;
+use crate::domain::attempt::{
+    Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
+};
+use crate::domain::history::{AttemptOutcome, HistoryEntry};
+use crate::domain::plan::Task;
+use crate::domain::prompt::NudgeKind;
+use crate::domain::snapshot::Fingerprint;
+use crate::permit::Committable;
 use crate::run::deliver::work_keeper::WorkKeeper;
 use crate::run::state::accounts::Accounts;
-use crate::run::state::emitter::Emitter;
+use crate::run::state::emitter::{Emitter, Journal};
 use crate::run::state::notes::Notes;
 use crate::run::state::setup::Setup;
 use crate::run::state::work_tree::{SnapshotPair, WorkTree};
+use crate::settings::TaskConfig;
 
 /// The parts of a run. A step takes all of them.
 pub struct Parts<'e> {
@@ -42,5 +52,155 @@ impl Parts<'_> {
     /// Sends a warning unless the same one was sent before.
     pub fn warn_once(&mut self, message: &str) {
         self.emit.warn_once(message);
+    }
+}
+
+/// The start of a task.
+#[derive(Debug, Clone)]
+pub struct TaskStart {
+    /// The task's settings.
+    pub config: TaskConfig,
+    /// Whether the agent's session goes on, because its question is answered.
+    pub continues_session: bool,
+    /// Its history, if an earlier process of this run started it.
+    pub earlier: Vec<Record>,
+    /// Commits that the agent made in it under an earlier process of this run.
+    pub agent_commits: Vec<String>,
+}
+
+/// A task in progress.
+pub struct TaskRun<'t> {
+    /// The task in the plan.
+    pub task: &'t Task,
+    /// Its settings, with the agent of the current role.
+    pub config: TaskConfig,
+    /// The policy that decides its steps.
+    pub policy: Policy,
+    /// Its history and the state derived from it.
+    pub journal: Journal,
+    /// The last final message, for the commit message and the record of failures.
+    pub final_message: Option<String>,
+    /// The session that a further turn can continue.
+    pub session: Option<String>,
+    /// The index of the phase that the session belongs to.
+    pub session_phase: usize,
+    /// The permit to commit from the last run of the checks.
+    pub permit: Option<Committable>,
+    /// The tree on which the checks last failed, if they did not change it.
+    pub failed_on: Option<Fingerprint>,
+    /// Commits that the agent made itself.
+    pub agent_commits: Vec<String>,
+    /// The last plan of the built-in agent, as it left it.
+    pub plan: Vec<TodoItem>,
+    /// When the task started, in milliseconds on the run's clock.
+    pub began_ms: u64,
+    /// The agent that replaces the task's own agent.
+    pub substitute: Option<SubstituteAgent>,
+    /// Roles whose agents were unavailable.
+    pub unavailable: Vec<Role>,
+    /// The JSON Schema of the structured output, as shown to the agent.
+    pub output_schema: Option<String>,
+    /// The drafts and turns so far of a run that drafts a plan. They are not in the history.
+    pub drafting: Drafting,
+}
+
+/// The numbers of drafts and turns of a run that drafts a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drafting {
+    /// The number of drafts.
+    pub drafts: u32,
+    /// The number of turns: more than drafts if some were repeated.
+    pub turns: u32,
+}
+
+/// The agent that replaces the task's own agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubstituteAgent {
+    /// An agent of `escalate`, counted from 1.
+    Escalation(usize),
+    /// The agent of `fallback`.
+    Fallback,
+}
+
+impl TaskRun<'_> {
+    /// Selects the agent for this turn's role. A new agent or phase starts a new session.
+    pub fn begin_turn(&mut self, key: TurnKey) {
+        let role = key.name.map_or(Role::Implementer, |name| name.role);
+        self.config.take_role(role);
+        let substitute = self.take_substitute(role);
+        let is_other = std::mem::replace(&mut self.substitute, substitute) != substitute;
+        if is_other {
+            self.session = None;
+        }
+        if self.session_phase != key.phase {
+            self.session = None;
+            self.session_phase = key.phase;
+        }
+    }
+
+    /// Replaces the agent if it was unavailable or its work failed verification.
+    fn take_substitute(&mut self, role: Role) -> Option<SubstituteAgent> {
+        if self.unavailable.contains(&role) && self.config.take_fallback() {
+            return Some(SubstituteAgent::Fallback);
+        }
+        let failed = |entry: &&HistoryEntry| {
+            matches!(
+                entry.outcome,
+                AttemptOutcome::FailedTests
+                    | AttemptOutcome::FailedLint
+                    | AttemptOutcome::FailedBuild
+            )
+        };
+        let failures = self.journal.state.history.iter().filter(failed).count();
+        match role {
+            Role::Implementer => self
+                .config
+                .take_escalation(failures)
+                .map(SubstituteAgent::Escalation),
+            _ => None,
+        }
+    }
+
+    /// The row of a phase.
+    pub fn row(&self, key: TurnKey) -> PhaseSpec {
+        let row = self.policy.phases.get(key.phase).copied();
+        row.unwrap_or(PhaseSpec::PLAIN)
+    }
+
+    /// Whether a turn in this phase must return the structured output.
+    pub fn needs_output(&self, key: TurnKey) -> bool {
+        let row = self.row(key);
+        let does_the_work = matches!(row.role, Role::Implementer | Role::Fixer);
+        let is_of_work = does_the_work && !row.optional && row.expect == Expect::Pass;
+        self.policy.wants_output && (is_of_work || self.is_asked_for_output())
+    }
+
+    /// Whether the current turn only requests the structured output.
+    pub fn is_asked_for_output(&self) -> bool {
+        matches!(
+            self.journal.state.purpose,
+            Some(TurnPurpose::Nudge {
+                kind: NudgeKind::Output,
+                ..
+            })
+        )
+    }
+
+    /// The schema to show to the agent if a turn in this phase must return the structured output.
+    pub fn output(&self, key: TurnKey) -> Option<&str> {
+        self.output_schema
+            .as_deref()
+            .filter(|_| self.needs_output(key))
+    }
+
+    /// Whether the history keeps all final messages of the task, because not only the last one may be
+    /// needed.
+    pub fn keeps_messages(&self) -> bool {
+        self.has_phases() || self.policy.wants_output
+    }
+
+    /// Whether the task has more phases than the one that does the work.
+    fn has_phases(&self) -> bool {
+        are_named(&self.policy.phases)
     }
 }

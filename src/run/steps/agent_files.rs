@@ -3,8 +3,7 @@
 use crate::domain::agent::TurnName;
 use crate::git::{Replaced, SwapError, display_path};
 use crate::run::state::agent_files::AgentFiles;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_turn::run_agent;
 use crate::run::steps::prompt::Prompt;

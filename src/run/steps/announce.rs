@@ -6,7 +6,7 @@ use crate::domain::output_schema::StructuredOutput;
 use crate::domain::prompt::NudgeKind;
 use crate::domain::text::one_line;
 use crate::run::state::emitter::Emitter;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::TaskRun;
 
 /// The longest reason of an announcement, in characters.
 const REASON_CHARS: usize = 300;

@@ -20,9 +20,8 @@ use crate::git::{
 use crate::permit::Committable;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::Parts;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::plan_state::completed_at;
-use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::identity::identity_of_commits;

@@ -6,9 +6,8 @@ use crate::error::{Error, Result};
 use crate::git::{Hook, RawSnapshot, Repo, Staged};
 use crate::process::{CommandSpec, Exit, HeadTail, Input, Limits, find_program, run};
 use crate::run::begin::isolation::Purpose;
-use crate::run::state::parts::Parts;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::setup::{Setup, interruption};
-use crate::run::state::task::TaskRun;
 use std::time::Duration;
 
 /// The timeout of a commit hook.

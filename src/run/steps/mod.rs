@@ -56,8 +56,7 @@ pub use verify::{run_checks, verify};
 
 use crate::domain::attempt::{Interruption, Observation, Step};
 use crate::error::machine_fault;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::{Parts, TaskRun};
 
 /// Performs one step and returns the observation.
 ///

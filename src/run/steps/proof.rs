@@ -15,8 +15,7 @@ use crate::git::{
 };
 use crate::run::state::accounts::CheckMemory;
 use crate::run::state::emitter::Emitter;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::CheckChanges;
 use crate::run::steps::swapped_files::{Contents, contents, forget_compiled, renew_declaring};

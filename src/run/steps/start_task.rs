@@ -5,9 +5,8 @@ use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::{Task, TaskKind, is_question};
 use crate::run::state::conversation;
-use crate::run::state::journal::Journal;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::{Drafting, TaskRun, TaskStart};
+use crate::run::state::emitter::Journal;
+use crate::run::state::parts::{Drafting, Parts, TaskRun, TaskStart};
 use crate::run::steps::commit::recover_commit;
 use crate::run::steps::undo;
 

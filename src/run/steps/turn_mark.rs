@@ -3,8 +3,7 @@
 use crate::domain::attempt::{Last, TurnKey};
 use crate::git::{GitError, TurnMark};
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::{Parts, TaskRun};
 use serde::{Deserialize, Serialize};
 
 /// The mark of a turn in the run directory.

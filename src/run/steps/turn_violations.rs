@@ -4,8 +4,7 @@ use crate::domain::settings::{AgentCommits, OnProtected};
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
 use crate::git::{GitError, RawSnapshot, TurnReport};
-use crate::run::state::parts::Parts;
-use crate::run::state::task::TaskRun;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::policy::{of_own_commit, of_work_paths, secrets_in};
 

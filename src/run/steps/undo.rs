@@ -9,9 +9,8 @@ use crate::git::{
 };
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::Parts;
+use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::setup::Setup;
-use crate::run::state::task::TaskRun;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;

@@ -13,7 +13,7 @@ use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::TaskSummary;
 use crate::git::{RebaseError, display_path, display_paths};
-use crate::run::begin::run_plan::RunPlan;
+use crate::run::begin::beginning::RunPlan;
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
 use crate::run::steps::{Before, Moved, NotMoved, move_and_verify_with_reruns};

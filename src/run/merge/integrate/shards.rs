@@ -12,7 +12,7 @@ use crate::git::{BranchName, CommitLine, Remote, Repo, display_path};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup;
 use crate::plain_file;
-use crate::run::begin::run_plan::RunPlan;
+use crate::run::begin::beginning::RunPlan;
 use crate::run::state::layout::{MANIFEST, SUMMARY};
 use crate::run::state::parts::Parts;
 use crate::run::state::past_runs;
