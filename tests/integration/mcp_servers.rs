@@ -28,7 +28,7 @@ fn doctor_names_variables_that_are_not_set_and_starts_servers_only_in_a_trial() 
     for told in [
         "colours: `sprag doctor --try` lists its tools",
         "MCP server colours: asked for its tools\n    colour, of_",
-        "no list of its tools came (exit code 3): no such colour",
+        "no list of its tools came (code 3): no such colour",
         "fix these first: MCP server broken\n",
     ] {
         assert!(shown.contains(told), "{told}: {shown}");
