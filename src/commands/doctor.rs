@@ -7,7 +7,6 @@ use crate::domain::settings::Color;
 use crate::error::Result;
 use crate::init::installs_for_the_machine;
 use crate::print::print;
-use crate::process::CancelReason;
 use crate::report::console::is_colored;
 use crate::report::doctor::{json, text};
 use crate::run::begin::repository::repository;
@@ -28,8 +27,7 @@ pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
     runtime.shutdown_timeout(Duration::from_millis(200));
     let findings = match examined? {
         Ok(findings) => findings,
-        Err(CancelReason::Interrupt) => return Ok(130),
-        Err(_) => return Ok(143),
+        Err(reason) => return Ok(reason.exit_code()),
     };
     print(
         context,
@@ -66,8 +64,7 @@ fn try_once(context: &Context, args: &DoctorArgs) -> Result<u8> {
             )?;
             1
         }
-        Err(CancelReason::Interrupt) => 130,
-        Err(_) => 143,
+        Err(reason) => reason.exit_code(),
     })
 }
 

@@ -9,7 +9,6 @@ use crate::init::{
     on_github, propose, write_new,
 };
 use crate::print::print;
-use crate::process::CancelReason;
 use crate::report::next_steps::quoted;
 use crate::run::begin::repository::repository;
 use crate::run::begin::trial::Trial;
@@ -59,8 +58,7 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     };
     let failed = match tried {
         Ok(failed) => failed,
-        Err(CancelReason::Interrupt) => return Ok(130),
-        Err(_) => return Ok(143),
+        Err(reason) => return Ok(reason.exit_code()),
     };
     print(context, &to_fix(&failed))?;
     if proposal.checks.is_empty()

@@ -18,42 +18,6 @@ pub struct Rule {
     parameters: Value,
 }
 
-/// The classic protection of a branch, as far as a token may read it that is not an administrator's.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Protection {
-    enabled: bool,
-    required_status_checks: Value,
-}
-
-impl Protection {
-    /// Why a push to the existing branch may be refused, and what to do then.
-    pub fn doubt(&self, push: &PlannedPush<'_>) -> Option<String> {
-        let checks = &self.required_status_checks["contexts"];
-        let names: Vec<&str> = checks
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
-        let requires = match names.as_slice() {
-            [] => String::new(),
-            names => format!(", which requires the checks {}", names.join(", ")),
-        };
-        let remedy = if push.is_base {
-            OWN_BRANCH
-        } else {
-            "the work then goes to a rescue branch"
-        };
-        self.enabled.then(|| {
-            format!(
-                "GitHub may refuse the push to {}: it has a branch protection{requires}, whose other rules the token cannot read; {remedy}",
-                push.branch
-            )
-        })
-    }
-}
-
 /// What a run is going to push.
 #[derive(Debug, Clone, Copy)]
 pub struct PlannedPush<'a> {
@@ -120,6 +84,27 @@ pub fn refusal(rule: &Rule, push: &PlannedPush<'_>) -> Option<Refusal> {
         _ => return None,
     };
     Some(Refusal { why, remedy })
+}
+
+/// Why a push to an existing branch may be refused, which is under this classic protection. Only administrators may
+/// read more of it than its checks.
+pub fn doubt(protection: &Value, push: &PlannedPush<'_>) -> Option<String> {
+    protection["enabled"].as_bool().filter(|enabled| *enabled)?;
+    let checks = protection["required_status_checks"]["contexts"].as_array()?;
+    let names: Vec<&str> = checks.iter().filter_map(Value::as_str).collect();
+    let requires = match names.as_slice() {
+        [] => String::new(),
+        names => format!(", which requires the checks {}", names.join(", ")),
+    };
+    let remedy = if push.is_base {
+        OWN_BRANCH
+    } else {
+        "else the work goes to a rescue branch"
+    };
+    Some(format!(
+        "GitHub may refuse the push to {}: it has a branch protection{requires}, whose other rules the token cannot read; {remedy}",
+        push.branch
+    ))
 }
 
 /// The form that a rule requires of commit messages, as a clause. No message is known before the work.

@@ -206,7 +206,7 @@ impl Handlers {
         self.next().await;
         cancel.force(first);
         kill_descendants();
-        process::exit(first.exit_code());
+        process::exit(first.exit_code().into());
     }
 
     async fn next(&mut self) -> CancelReason {

@@ -34,7 +34,7 @@ impl CancelReason {
     }
 
     /// The exit code if the process must end at once.
-    pub(super) fn exit_code(self) -> i32 {
+    pub fn exit_code(self) -> u8 {
         match self {
             Self::Interrupt => 130,
             Self::Terminate => 143,

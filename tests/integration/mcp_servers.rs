@@ -47,7 +47,7 @@ fn a_trial_asks_servers_at_an_address_with_their_headers() {
         let mut project = Project::new(&[(".sprag/config.yaml", &config)]);
         project.env("ISSUES_KEY", mcp::KEY);
         let shown = project.sprag(TRY).expect(0).stdout;
-        assert!(shown.contains("tools\n    colour ("), "{shown}");
+        assert!(shown.contains("tools\n    colour\n"), "{shown}");
 
         project.env("ISSUES_KEY", "Bearer of-another-0002");
         let shown = project.sprag(TRY).expect(1).stdout;

@@ -4,7 +4,7 @@ use super::call::{Call, GraphqlAnswer};
 use super::client::{Client, Repo};
 use super::error::Error;
 use super::policy::Kind;
-use crate::domain::branch_rules::{Protection, Rule};
+use crate::domain::branch_rules::Rule;
 pub use crate::domain::trigger::authorise::Access;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -117,12 +117,6 @@ struct RawBranch {
 }
 
 #[derive(Deserialize)]
-struct RawProtected {
-    #[serde(default)]
-    protection: Protection,
-}
-
-#[derive(Deserialize)]
 struct RawRef {
     #[serde(rename = "ref", default)]
     name: String,
@@ -183,10 +177,10 @@ impl Repo {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn protection(&self, branch: &str) -> Result<Protection, Error> {
+    pub async fn protection(&self, branch: &str) -> Result<Value, Error> {
         let answer = self.get(&format!("/branches/{}", part(branch))).await;
-        let raw: Option<RawProtected> = found(answer)?;
-        Ok(raw.map(|raw| raw.protection).unwrap_or_default())
+        let raw: Option<Value> = found(answer)?;
+        Ok(raw.map_or(Value::Null, |raw| raw["protection"].clone()))
     }
 
     /// The object id that a ref points to, or `None` if it does not exist. `full` starts with `refs/`.

@@ -1,7 +1,7 @@
 //! Whether the rules of GitHub let a run push its work, asked before anything is paid for.
 
 use crate::context::Context;
-use crate::domain::branch_rules::{PlannedPush, Refusal, form_of_messages, refusal};
+use crate::domain::branch_rules::{PlannedPush, Refusal, doubt, form_of_messages, refusal};
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api;
@@ -133,7 +133,7 @@ async fn objections(
     }
     if !push.is_new && objections.certain.is_empty() && objections.possible.is_empty() {
         let protection = repo.protection(&branch.name).await?;
-        objections.possible.extend(protection.doubt(push));
+        objections.possible.extend(doubt(&protection, push));
     }
     Ok(objections)
 }

@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use std::io::BufRead as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit of a setup command.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(30 * 60);
@@ -238,42 +238,37 @@ impl Running<'_> {
     async fn servers(&self, servers: &[McpServer]) -> Vec<String> {
         let mut failed = Vec::new();
         for server in servers {
-            self.say(&format!(
-                "  MCP server {}: asked for its tools\n",
-                server.name
-            ));
-            let began = Instant::now();
+            let name = format!("MCP server {}", server.name);
+            self.say(&format!("  {name}: asked for its tools\n"));
             let tools = self.tools(server).await;
             if self.cancel.reason().is_some() {
                 break;
             }
-            let took = text::duration(millis(began.elapsed()));
             let told = match tools {
                 Ok(names) if names.is_empty() => "it has no tools".to_owned(),
                 Ok(names) => some_of(&names, 20),
                 Err(why) => {
-                    failed.push(format!("MCP server {}", server.name));
+                    failed.push(name);
                     format!("failed: {why}")
                 }
             };
             let told = redactor(&self.trial.context.env).redact(&told).into_owned();
-            self.say(&format!("    {told} ({took})\n"));
+            self.say(&format!("    {told}\n"));
         }
         failed
     }
 
     /// Asks a server with the variables that an agent would give it.
     async fn tools(&self, server: &McpServer) -> Tools {
-        let base = &self.trial.context.env;
         let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
+        let env = self.environment(&names, Purpose::Agent);
         let value = |name: &str| {
-            let (_, value) = base.iter().find(|(known, _)| known == name)?;
-            value.to_str().map(str::to_owned)
+            let (_, value) = env.iter().find(|(known, _)| known == name)?;
+            Some(value.clone())
         };
         if let Some(name) = names.iter().find(|name| value(name).is_none()) {
             return Err(format!("{name} is not set"));
         }
-        let env = self.environment(&names, Purpose::Agent);
         match &server.kind {
             McpKind::Command { command, args, .. } => {
                 let spec = CommandSpec {
@@ -290,13 +285,12 @@ impl Running<'_> {
             McpKind::Url { url, headers } => {
                 let headers: Vec<_> = headers
                     .iter()
-                    .filter_map(|header| Some((header, value(&header.variable)?)))
+                    .filter_map(|header| {
+                        let value = value(&header.variable)?.into_string().ok()?;
+                        Some((header, value))
+                    })
                     .collect();
-                let variable = |name: &str| {
-                    let (_, value) = env.iter().find(|(known, _)| known == name)?;
-                    Some(value.clone())
-                };
-                let network = Network::of(variable);
+                let network = Network::of(value);
                 tokio::select! {
                     biased;
                     _ = self.cancel.cancelled() => Ok(Vec::new()),
