@@ -243,8 +243,10 @@ pub(super) fn level_of(level: HeadingLevel) -> u8 {
 
 /// Whether a heading announces acceptance criteria.
 pub(super) fn is_criteria_heading(text: &str) -> bool {
-    const NAMES: [&str; 4] = [
+    const NAMES: [&str; 6] = [
         "acceptance criteria",
+        "acceptance check",
+        "completion criteria",
         "success criteria",
         "definition of done",
         "exit criteria",

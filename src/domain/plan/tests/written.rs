@@ -143,6 +143,25 @@ fn what_is_not_a_task_is_said() {
 }
 
 #[test]
+fn a_closing_list_is_acceptance_under_each_of_its_names() {
+    for name in [
+        "Success Criteria",
+        "Acceptance checklist",
+        "Completion criteria",
+        "Definition of Done",
+        "Exit criteria",
+    ] {
+        let text = format!(
+            "# L\n## Task 1: Read it\nBy line.\n## {name}\n- [ ] All works\n- [ ] It loads\n"
+        );
+        let read = plan("loader.md", &text);
+        assert_eq!(read.tasks.len(), 1, "{name}");
+        let said = format!("2 boxes under `{name}` are acceptance criteria");
+        assert_eq!(read.understood(), [said]);
+    }
+}
+
+#[test]
 fn keys_below_a_heading_are_the_tasks() {
     let read = named("headings/keys.md");
     assert_eq!(read.tasks[0].settings.max_retries, Some(1));
