@@ -6,24 +6,24 @@ use crate::support::project::Project;
 /// A server that says its key in the name of its tool.
 const SERVER: &str = r#"while read -r line; do case "$line" in
 *'"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{}}}';;
-*'"tools/list"'*) echo noise; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"colour"},{"name":"of_'"$COLOUR_KEY"'"}]}}';;
+*'"tools/list"'*) echo noise; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"colour"},{"name":"of_'"$COLOUR_API_KEY"'"}]}}';;
 esac; done
 "#;
 const TRY: &[&str] = &["doctor", "--try", "--agent-command", "true"];
 
 #[test]
 fn doctor_names_variables_that_are_not_set_and_starts_servers_only_in_a_trial() {
-    let config = "mcp:\n  colours: { command: sh, args: [colours.sh], env: [COLOUR_KEY] }\n  broken: { command: sh, args: [-c, 'touch started; echo no such colour >&2; exit 3'] }\n";
+    let config = "mcp:\n  colours: { command: sh, args: [colours.sh], env: [COLOUR_API_KEY] }\n  broken: { command: sh, args: [-c, 'touch started; echo no such colour >&2; exit 3'] }\n";
     let mut project = Project::new(&[(".sprag/config.yaml", config), ("colours.sh", SERVER)]);
     let shown = project.sprag(&["doctor"]).stdout;
-    let told = "colours needs COLOUR_KEY, which is not set";
+    let told = "colours needs COLOUR_API_KEY, which is not set";
     assert!(shown.contains(told), "{shown}");
     assert!(!project.repo().join("started").exists());
 
     let shown = project.sprag(TRY).expect(1).stdout;
-    assert!(shown.contains("COLOUR_KEY is not set"), "{shown}");
+    assert!(shown.contains("COLOUR_API_KEY is not set"), "{shown}");
 
-    project.env("COLOUR_KEY", "of-the-server-0001");
+    project.env("COLOUR_API_KEY", "of-the-server-0001");
     let shown = project.sprag(TRY).expect(1).stdout;
     for told in [
         "colours: `sprag doctor --try` lists its tools",
@@ -55,6 +55,6 @@ fn a_trial_asks_servers_at_an_address_with_their_headers() {
         server.shut_down();
         let shown = project.sprag(TRY).expect(1).stdout;
         assert!(shown.contains("failed: "), "{shown}");
-        assert!(!shown.contains("another"), "{shown}");
+        assert!(!shown.contains("of-another"), "{shown}");
     }
 }
