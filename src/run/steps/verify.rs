@@ -225,9 +225,9 @@ pub async fn run_checks(
         .head_before_checks(&now.known, hides)
         .map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
-    let restored = parts.tree.repo.index_after_checks();
+    // First, since it undoes a configuration on which git would wait.
     let left = parts.tree.repo.change().head_after_checks(&head);
-    restored.map_err(unmoved)?;
+    parts.tree.repo.index_after_checks().map_err(unmoved)?;
     for warning in left.map_err(unmoved)? {
         parts.warn_once(&warning);
     }

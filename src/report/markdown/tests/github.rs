@@ -131,7 +131,7 @@ fn addresses_cannot_leave_their_link() {
 
 #[test]
 fn large_runs_fit_every_limit_and_point_to_the_rest() {
-    let emoji = format!("{}\n", "🦀👩‍👩‍👧 `x` </details>".repeat(10)).repeat(120);
+    let emoji = format!("{}\n", "🦀👩‍👩‍👧 `x` </details>".repeat(10)).repeat(12);
     let mut summary = samples::every_text(&emoji);
     summary.tasks = vec![summary.tasks[1].clone(); 40];
     summary.todo = vec![summary.todo[0].clone(); 30];
@@ -286,6 +286,7 @@ fn the_search_for_what_is_alive_finds_it() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn nothing_foreign_comes_alive_on_github(text in hostile(), running in any::<bool>()) {
         dead(&text, running)?;
