@@ -10,7 +10,7 @@ mod meter;
 mod pictures;
 mod reasoning_state;
 mod responses;
-mod sse;
+pub mod sse;
 mod transport;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// An incremental parser for the body.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -16,11 +16,14 @@ pub(super) struct Events {
 
 /// The error for an event that is too long.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub struct TooLong;
 
 impl Events {
     /// Processes a chunk and returns the data of each complete event.
-    pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, TooLong> {
+    ///
+    /// # Errors
+    /// When an event is too long.
+    pub fn push(&mut self, chunk: &[u8]) -> Result<Vec<Vec<u8>>, TooLong> {
         let mut events = Vec::new();
         for &byte in chunk {
             let second_half =
@@ -38,7 +41,7 @@ impl Events {
     }
 
     /// The remaining event at the end of the body: some servers leave out the last empty line.
-    pub(super) fn finish(mut self) -> Option<Vec<u8>> {
+    pub fn finish(mut self) -> Option<Vec<u8>> {
         let ended = (!self.line.is_empty()).then(|| self.end_line()).flatten();
         ended.or_else(|| self.end_event())
     }

@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
+use sprag_agent::model::sse::Events;
 use std::time::Duration;
 
 /// Time limit of a server's start and of its answers. Its package may have to be fetched.
@@ -26,6 +27,8 @@ const LIST: u64 = 2;
 /// Number of bytes that are read of an answer, and of the end of what a program says beside it.
 const MAX_ANSWER: usize = 4 << 20;
 const SAID: usize = 8 << 10;
+
+const NO_ANSWER: &str = "it answers in another protocol";
 
 /// The names of a server's tools, or why it named none.
 pub(super) type Tools = Result<Vec<String>, String>;
@@ -142,20 +145,19 @@ pub(super) async fn of_address(
         let Some(id) = message["id"].as_u64() else {
             continue;
         };
-        let (mut text, mut answered) = (Vec::new(), None);
+        // The message is the whole body, or an event of a stream that may stay open.
+        let (mut text, mut events, mut answered) = (Vec::new(), Events::default(), None);
         let mut body = BoundedBody::new(answer.into_body(), MAX_ANSWER);
-        while answered.is_none() {
-            let chunk = body.chunk(LIMIT).await.map_err(why)?;
-            let Some(chunk) = chunk else { break };
+        while answered.is_none()
+            && let Some(chunk) = body.chunk(LIMIT).await.map_err(why)?
+        {
             text.extend_from_slice(&chunk);
-            // The message is the whole body, or an event of a stream that may stay open.
-            let events = text.split(|byte| *byte == b'\n');
-            let data = events.filter_map(|line| line.strip_prefix(b"data:"));
-            answered = std::iter::once(&*text)
-                .chain(data)
-                .find_map(|text| result(text, id));
+            let ended = events.push(&chunk).map_err(|_| NO_ANSWER)?;
+            answered = ended.iter().find_map(|data| result(data, id));
         }
-        tools = names(&answered.ok_or("it answers in another protocol")??);
+        let last = events.finish().unwrap_or(text);
+        let answered = answered.or_else(|| result(&last, id));
+        tools = names(&answered.ok_or(NO_ANSWER)??);
     }
     Ok(tools)
 }

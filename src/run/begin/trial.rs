@@ -237,6 +237,7 @@ impl Running<'_> {
 
     async fn servers(&self, servers: &[McpServer]) -> Vec<String> {
         let mut failed = Vec::new();
+        let redactor = redactor(&self.trial.context.env);
         for server in servers {
             let name = format!("MCP server {}", server.name);
             self.say(&format!("  {name}: asked for its tools\n"));
@@ -252,8 +253,7 @@ impl Running<'_> {
                     format!("failed: {why}")
                 }
             };
-            let told = redactor(&self.trial.context.env).redact(&told).into_owned();
-            self.say(&format!("    {told}\n"));
+            self.say(&format!("    {}\n", redactor.redact(&told)));
         }
         failed
     }
