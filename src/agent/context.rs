@@ -5,7 +5,7 @@
 //! steps, instead of changing at every step.
 
 use super::tokens::estimate;
-use super::tool::{self, Arguments, ToolCall};
+use super::tool::{self, Arguments, Tool, ToolCall};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -83,9 +83,9 @@ impl Default for Budget {
     }
 }
 
-/// The number of tokens in the declarations of all tools.
-pub fn declared_tokens() -> usize {
-    let declared = tool::all().map(|tool| {
+/// The number of tokens in the declarations of the agent's own tools and of those of servers.
+pub fn declared_tokens(served: &[Tool]) -> usize {
+    let declared = tool::all().chain(served).map(|tool| {
         FRAME + estimate(&tool.name) + estimate(&tool.about) + estimate(&tool.schema.to_string())
     });
     declared.sum()

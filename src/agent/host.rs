@@ -7,6 +7,14 @@ pub trait Host {
     /// Runs a shell command in the work tree, for at most `timeout`.
     fn command(&self, command: &str, timeout: Duration) -> impl Future<Output = CommandResult>;
 
+    /// Calls a tool of an MCP server with these arguments, in JSON, for at most `timeout`.
+    fn served(
+        &self,
+        tool: &str,
+        arguments: &str,
+        timeout: Duration,
+    ) -> impl Future<Output = CommandResult>;
+
     /// Ends when the turn must end.
     fn cancelled(&self) -> impl Future<Output = ()>;
 
@@ -17,7 +25,7 @@ pub trait Host {
     fn pause(&self, wait_ms: u64) -> impl Future<Output = ()>;
 }
 
-/// The end of a command.
+/// The end of a command or of a tool of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandResult {
     /// Whether it succeeded.

@@ -6,6 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
 
+/// How the names of the tools of MCP servers begin: `mcp__SERVER__TOOL`, as other agents name them.
+pub const SERVED: &str = "mcp__";
+
 /// A tool as the model sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
@@ -17,8 +20,8 @@ pub struct Tool {
     pub schema: Value,
 }
 
-/// Every tool, in the order in which the model sees them.
-pub fn all() -> impl Iterator<Item = &'static Tool> {
+/// The agent's own tools, in the order in which the model sees them.
+pub fn all<'a>() -> impl Iterator<Item = &'a Tool> {
     TOOLS.iter()
 }
 
@@ -237,6 +240,14 @@ pub enum ToolRequest {
         #[serde(default, alias = "message", alias = "result")]
         summary: String,
     },
+    /// A tool of an MCP server, which is not one of the agent's own.
+    #[serde(skip_deserializing)]
+    Served {
+        /// its name for the model
+        name: String,
+        /// its arguments, in JSON
+        arguments: String,
+    },
 }
 
 /// One item of an `update_plan` call.
@@ -258,6 +269,12 @@ impl ToolRequest {
             Arguments::Given(Value::Null) => json!({}),
             Arguments::Given(value) => value.clone(),
         };
+        if call.name.starts_with(SERVED) {
+            return Ok(Self::Served {
+                name: call.name.clone(),
+                arguments: arguments.to_string(),
+            });
+        }
         let Some(tool) = all().find(|tool| tool.name == call.name) else {
             let names: Vec<&str> = all().map(|tool| tool.name.as_str()).collect();
             return Err(format!(
@@ -285,7 +302,10 @@ impl ToolRequest {
                 *path = path.as_deref().map(change);
             }
             Self::MoveFile { from, to } => (*from, *to) = (change(from), change(to)),
-            Self::RunCommand { .. } | Self::UpdatePlan { .. } | Self::Finish { .. } => {}
+            Self::RunCommand { .. }
+            | Self::Served { .. }
+            | Self::UpdatePlan { .. }
+            | Self::Finish { .. } => {}
         }
         self
     }
@@ -298,9 +318,9 @@ impl ToolRequest {
         )
     }
 
-    /// Whether it runs a command, which may change any file.
+    /// Whether it runs a program, which may change any file.
     pub fn is_command(&self) -> bool {
-        matches!(self, Self::RunCommand { .. })
+        matches!(self, Self::RunCommand { .. } | Self::Served { .. })
     }
 
     /// The file that it edits or writes, for counting failed edits.
@@ -325,13 +345,17 @@ impl ToolRequest {
             },
             Self::MoveFile { from, to } => format!("{from} to {to}"),
             Self::RunCommand { command, .. } => command.clone(),
+            Self::Served { arguments, .. } => arguments.clone(),
             Self::UpdatePlan { .. } | Self::Finish { .. } => String::new(),
         }
     }
 
     /// The tool's name.
-    pub fn name(&self) -> &'static str {
-        self.into()
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Served { name, .. } => name,
+            own => own.into(),
+        }
     }
 }
 

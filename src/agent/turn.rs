@@ -11,6 +11,7 @@ use crate::session::{
     telemetry,
 };
 use crate::texts;
+use crate::tool::Tool;
 use crate::tools::Toolbox;
 use crate::transcript::{Header, Line};
 use sprag_domain::agent::{AgentEvent, AgentReport, TurnName};
@@ -38,6 +39,8 @@ pub struct Turn<'a, T, H> {
     pub prompt: String,
     /// The pictures that belong to it.
     pub pictures: Vec<Picture>,
+    /// The tools of MCP servers, which the host calls.
+    pub tools: &'a [Tool],
     /// The work tree, absolute.
     pub work_tree: &'a Path,
     /// The connection to the model's server.
@@ -79,13 +82,15 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
         cost_usd: turn.max_cost_usd,
         ..own
     };
-    let budget = budget(access, options);
+    let budget = budget(access, options, turn.tools);
     let access = Access {
         response_tokens: budget.response_tokens,
         ..access.clone()
     };
     let mut runner = Runner {
-        model: Model::new(&access, options, turn.transport).with_pictures(turn.pictures),
+        model: Model::new(&access, options, turn.transport)
+            .with_tools(turn.tools)
+            .with_pictures(turn.pictures),
         tools: Toolbox::new(turn.work_tree, turn.host),
         budget,
         access: &access,
@@ -109,7 +114,7 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
 
 /// The size limits of a request. If the user sets the context window, the response takes at most a quarter of
 /// it, unless the user also sets its length.
-fn budget(access: &Access, options: &Options) -> Budget {
+fn budget(access: &Access, options: &Options, tools: &[Tool]) -> Budget {
     let response_tokens = match options.context_window {
         Some(window) => access.response_tokens.min(window / 4),
         None => access.response_tokens,
@@ -117,7 +122,7 @@ fn budget(access: &Access, options: &Options) -> Budget {
     Budget {
         window_tokens: options.context_window.unwrap_or(access.window_tokens),
         response_tokens: options.max_output_tokens.unwrap_or(response_tokens),
-        declared_tokens: declared_tokens(),
+        declared_tokens: declared_tokens(tools),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{RequestInputs, arguments, kept, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::session::StopReason;
-use crate::tool::{self, ToolCall};
+use crate::tool::{Tool, ToolCall};
 use serde_json::{Value, json};
 
 /// The body of a request. A cache breakpoint is at the end of the system prompt, another at the end of the newest
@@ -35,12 +35,9 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
     body
 }
 
-/// The declarations of all tools.
-pub(super) fn tools() -> Value {
-    let declared = tool::all().map(
-        |tool| json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema}),
-    );
-    declared.collect()
+/// The declaration of a tool.
+pub(super) fn tool(tool: &Tool) -> Value {
+    json!({"name": tool.name, "description": tool.about, "input_schema": tool.schema})
 }
 
 fn blocks(message: &Message, inputs: &RequestInputs<'_>) -> Vec<Value> {

@@ -7,7 +7,7 @@ use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::models;
 use crate::session::StopReason;
-use crate::tool::{self, ToolCall};
+use crate::tool::{Tool, ToolCall};
 use serde_json::{Value, json};
 use sprag_domain::text::add_paragraph;
 
@@ -62,14 +62,11 @@ fn entry(group: &[&Message], inputs: &RequestInputs<'_>) -> Vec<Value> {
     vec![entry]
 }
 
-/// The declarations of all tools.
-pub(super) fn tools() -> Value {
-    let declared = tool::all().map(|tool| {
-        json!({"type": "function", "function": {
-            "name": tool.name, "description": tool.about, "parameters": tool.schema,
-        }})
-    });
-    declared.collect()
+/// The declaration of a tool.
+pub(super) fn tool(tool: &Tool) -> Value {
+    json!({"type": "function", "function": {
+        "name": tool.name, "description": tool.about, "parameters": tool.schema,
+    }})
 }
 
 fn sent(message: &Message, inputs: &RequestInputs<'_>) -> Value {

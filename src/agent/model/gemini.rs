@@ -6,7 +6,7 @@ use super::{RequestInputs, arguments, tool_name};
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::session::StopReason;
-use crate::tool;
+use crate::tool::{SERVED, Tool};
 use serde_json::{Value, json};
 
 /// The body of a request.
@@ -26,12 +26,15 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
     body
 }
 
-/// The declarations of all tools.
-pub(super) fn tools() -> Value {
-    let declared = tool::all().map(
-        |tool| json!({"name": tool.name, "description": tool.about, "parameters": tool.schema}),
-    );
-    json!([{"functionDeclarations": declared.collect::<Value>()}])
+/// The declaration of a tool. Only a whole JSON schema may have all that the schemas of servers have.
+pub(super) fn tool(tool: &Tool) -> Value {
+    let is_served = tool.name.starts_with(SERVED);
+    let schema = if is_served {
+        "parametersJsonSchema"
+    } else {
+        "parameters"
+    };
+    json!({"name": tool.name, "description": tool.about, schema: tool.schema})
 }
 
 fn parts(message: &Message, inputs: &RequestInputs<'_>) -> Vec<Value> {

@@ -22,7 +22,7 @@ use super::options::Options;
 use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::session::Response;
-use crate::tool::{Arguments, ToolCall};
+use crate::tool::{self, Arguments, Tool, ToolCall};
 use assembly::{Assembly, Reply};
 pub use meter::{Meter, Metered, cost_of_sending, is_priced, longest_response};
 pub use pictures::Picture;
@@ -82,7 +82,7 @@ impl<T: Transport> Model<T> {
     pub fn new(access: &Access, options: &Options, transport: T) -> Self {
         Self {
             transport,
-            tools: tools(access.wire),
+            tools: tools(access.wire, &[]),
             stream: !options.no_stream,
             most_tokens: options.max_output_tokens,
             price: options.price.or(access.price),
@@ -92,6 +92,13 @@ impl<T: Transport> Model<T> {
             pictures: Vec::new(),
             kept: ReasoningState::default(),
         }
+    }
+
+    /// The same with the tools of servers.
+    #[must_use]
+    pub fn with_tools(self, served: &[Tool]) -> Self {
+        let tools = tools(self.access.wire, served);
+        Self { tools, ..self }
     }
 
     /// The same with the pictures of the task.
@@ -165,13 +172,18 @@ fn refuses_reasoning(error: &ModelError) -> bool {
     error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
 }
 
-/// The declarations of all tools.
-fn tools(wire: WireFormat) -> Value {
+/// The declarations of the agent's own tools and of those of servers.
+fn tools(wire: WireFormat, served: &[Tool]) -> Value {
+    let declared = tool::all().chain(served).map(|tool| match wire {
+        WireFormat::Chat => chat::tool(tool),
+        WireFormat::Responses => responses::tool(tool),
+        WireFormat::Messages => anthropic::tool(tool),
+        WireFormat::Gemini => gemini::tool(tool),
+    });
+    let declared: Value = declared.collect();
     match wire {
-        WireFormat::Chat => chat::tools(),
-        WireFormat::Responses => responses::tools(),
-        WireFormat::Messages => anthropic::tools(),
-        WireFormat::Gemini => gemini::tools(),
+        WireFormat::Gemini => json!([{ "functionDeclarations": declared }]),
+        _ => declared,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::context::Message;
 use crate::model_error::ModelError;
 use crate::models;
 use crate::session::StopReason;
-use crate::tool::{self, ToolCall};
+use crate::tool::{Tool, ToolCall};
 use serde_json::{Value, json};
 
 /// The body of a request. The provider is asked to store nothing.
@@ -42,13 +42,10 @@ pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
     body
 }
 
-/// The declarations of all tools.
-pub(super) fn tools() -> Value {
-    let declared = tool::all().map(|tool| {
-        json!({"type": "function", "name": tool.name, "description": tool.about,
-               "parameters": tool.schema, "strict": false})
-    });
-    declared.collect()
+/// The declaration of a tool.
+pub(super) fn tool(tool: &Tool) -> Value {
+    json!({"type": "function", "name": tool.name, "description": tool.about,
+           "parameters": tool.schema, "strict": false})
 }
 
 /// The items of a message.

@@ -4,7 +4,7 @@ mod read_only;
 mod tree;
 
 use crate::edit;
-use crate::host::Host;
+use crate::host::{CommandResult, Host};
 use crate::session::ToolResult;
 use crate::tool::ToolRequest;
 use std::collections::BTreeMap;
@@ -70,12 +70,11 @@ impl<'a, H: Host> Toolbox<'a, H> {
                     .filter(|seconds| *seconds > 0)
                     .map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
-                let ended = self.host.command(command, timeout).await;
-                ToolResult {
-                    ok: ended.ok,
-                    output: ended.output,
-                    ..ToolResult::default()
-                }
+                of_host(self.host.command(command, timeout).await)
+            }
+            ToolRequest::Served { name, arguments } => {
+                let timeout = COMMAND_TIMEOUT.min(left);
+                of_host(self.host.served(name, arguments, timeout).await)
             }
             _ => match self.change(request) {
                 Ok((output, changed)) => {
@@ -180,6 +179,14 @@ impl<'a, H: Host> Toolbox<'a, H> {
             },
             () = self.host.cancelled() => told(Err("cancelled".into())),
         }
+    }
+}
+
+fn of_host(ended: CommandResult) -> ToolResult {
+    ToolResult {
+        ok: ended.ok,
+        output: ended.output,
+        ..ToolResult::default()
     }
 }
 

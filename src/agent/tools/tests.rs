@@ -35,6 +35,13 @@ impl Host for Shell {
         }
     }
 
+    async fn served(&self, tool: &str, arguments: &str, _: Duration) -> CommandResult {
+        CommandResult {
+            ok: true,
+            output: format!("{tool} {arguments}"),
+        }
+    }
+
     async fn cancelled(&self) {
         std::future::pending().await
     }

@@ -1,11 +1,13 @@
 //! The program around the built-in agent ([`sprag_agent`]): the connection to its model, and its commands.
 
 mod http;
+mod servers;
 
 use crate::http::jittered;
 use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, run};
 use crate::sandbox::Policy;
 pub use http::Http;
+pub use servers::{Servers, not_used};
 use sprag_agent::host::{CommandResult, Host};
 use std::ffi::OsString;
 use std::path::Path;
@@ -23,6 +25,8 @@ pub struct Shell<'a> {
     pub env: Vec<(OsString, OsString)>,
     /// How the commands are confined.
     pub sandbox: Option<Policy>,
+    /// The MCP servers.
+    pub servers: &'a Servers<'a>,
     /// Signalled when the turn must end.
     pub cancel: &'a Cancel,
     /// The longest wait before a request is retried, whatever the provider asks for.
@@ -43,13 +47,7 @@ impl Host for Shell<'_> {
         };
         let mut kept = HeadTail::new(OUTPUT_HEAD, OUTPUT_TAIL);
         let ended = run(&spec, self.cancel, &mut |_, chunk: &[u8]| kept.push(chunk)).await;
-        let omitted = kept.omitted();
-        let (mut bytes, tail) = kept.into_parts();
-        if omitted > 0 {
-            bytes.extend(format!("\n[{omitted} bytes left out here]\n").into_bytes());
-        }
-        bytes.extend(tail);
-        let mut output = clean_text(&bytes);
+        let mut output = bounded(kept);
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
@@ -60,6 +58,14 @@ impl Host for Shell<'_> {
         CommandResult {
             ok: ended.exit.is_success(),
             output,
+        }
+    }
+
+    async fn served(&self, tool: &str, arguments: &str, timeout: Duration) -> CommandResult {
+        tokio::select! {
+            biased;
+            () = self.cancelled() => CommandResult { ok: false, output: "cancelled".to_owned() },
+            result = self.servers.call(tool, arguments, timeout) => result,
         }
     }
 
@@ -74,6 +80,17 @@ impl Host for Shell<'_> {
     async fn pause(&self, wait_ms: u64) {
         tokio::time::sleep(jittered(wait_ms, self.longest_wait)).await;
     }
+}
+
+/// What was kept of an output, with the number of bytes that were not.
+fn bounded(kept: HeadTail) -> String {
+    let omitted = kept.omitted();
+    let (mut bytes, tail) = kept.into_parts();
+    if omitted > 0 {
+        bytes.extend(format!("\n[{omitted} bytes left out here]\n").into_bytes());
+    }
+    bytes.extend(tail);
+    clean_text(&bytes)
 }
 
 #[cfg(test)]

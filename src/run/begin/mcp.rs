@@ -83,12 +83,12 @@ fn of_branch(
 /// Warns of agents that get no servers.
 fn warn_of_others(prepared: &mut Prepared) {
     let without = |agent: &Agent| match agent {
-        Agent::Builtin(_) | Agent::Cli(CliAgent::Command { .. }) => true,
-        Agent::Cli(_) => false,
+        Agent::Cli(CliAgent::Command { .. }) => true,
+        Agent::Builtin(_) | Agent::Cli(_) => false,
     };
     let mut agents = prepared.tasks.iter().map(|(_, config)| &config.agent);
     if !prepared.run.mcp.is_empty() && agents.any(without) {
-        let warning = "the built-in agent and `agent_command` get no MCP servers";
+        let warning = "the agents of `agent_command` get no MCP servers";
         prepared.warnings.push(warning.into());
     }
 }

@@ -6,7 +6,6 @@ pub mod described;
 pub mod draft_request;
 pub mod isolation;
 pub(crate) mod mcp;
-mod mcp_tools;
 pub mod model_gateway;
 pub(crate) mod open;
 pub(crate) mod opening;

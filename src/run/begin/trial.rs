@@ -7,13 +7,13 @@ use crate::domain::checks::first_errors;
 use crate::domain::checks::verdict::{Check, CheckResult};
 use crate::domain::config_file::ConfigFile;
 use crate::domain::duration::millis;
-use crate::domain::mcp::{McpKind, McpServer};
+use crate::domain::mcp::McpServer;
 use crate::domain::settings::Settings;
 use crate::domain::text::some_of;
 use crate::error::{Error, Result};
 use crate::gateway::Gateway;
 use crate::git::{self, Real};
-use crate::http::Network;
+use crate::mcp::{self, Connection, beside};
 use crate::print::print;
 use crate::process::environment::environment;
 use crate::process::{
@@ -21,7 +21,6 @@ use crate::process::{
 };
 use crate::report::{sentence, text};
 use crate::run::begin::isolation::{Isolation, Purpose, Scope, isolation, with_temporary};
-use crate::run::begin::mcp_tools::{self, Tools};
 use crate::run::begin::prepare::{config_file, directory};
 use crate::run::begin::start::runtime;
 use crate::run::state::past_runs::{holding, remember_tried};
@@ -34,6 +33,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::BufRead as _;
 use std::path::Path;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -258,47 +258,31 @@ impl Running<'_> {
         failed
     }
 
-    /// Asks a server with the variables that an agent would give it.
-    async fn tools(&self, server: &McpServer) -> Tools {
+    /// The names of a server's tools, with the variables that an agent would give it.
+    async fn tools(&self, server: &McpServer) -> std::result::Result<Vec<String>, String> {
         let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
-        let env = self.environment(&names, Purpose::Agent);
-        let value = |name: &str| {
-            let (_, value) = env.iter().find(|(known, _)| known == name)?;
-            Some(value.clone())
+        let child = CommandSpec {
+            program: OsString::new(),
+            args: Vec::new(),
+            cwd: self.trial.real.work_tree().to_path_buf(),
+            env: self.environment(&names, Purpose::Agent),
+            stdin: Input::Null,
+            limits: Limits::within(mcp::LIMIT),
+            sandbox: self.isolation.policy(Purpose::Agent),
         };
-        if let Some(name) = names.iter().find(|name| value(name).is_none()) {
-            return Err(format!("{name} is not set"));
-        }
-        match &server.kind {
-            McpKind::Command { command, args, .. } => {
-                let spec = CommandSpec {
-                    program: command.into(),
-                    args: args.iter().map(Into::into).collect(),
-                    cwd: self.trial.real.work_tree().to_path_buf(),
-                    env,
-                    stdin: Input::Null,
-                    limits: Limits::within(mcp_tools::LIMIT),
-                    sandbox: self.isolation.policy(Purpose::Agent),
-                };
-                mcp_tools::of_program(spec, &self.cancel).await
-            }
-            McpKind::Url { url, headers } => {
-                let headers: Vec<_> = headers
-                    .iter()
-                    .filter_map(|header| {
-                        let value = value(&header.variable)?.into_string().ok()?;
-                        Some((header, value))
-                    })
-                    .collect();
-                let network = Network::of(value);
-                tokio::select! {
-                    biased;
-                    _ = self.cancel.cancelled() => Ok(Vec::new()),
-                    tools = mcp_tools::of_address(url, &headers, &network) => tools,
-                    () = tokio::time::sleep(mcp_tools::LIMIT) => Err("it did not answer in time".to_owned()),
-                }
-            }
-        }
+        let connection = Connection::of(server, child)?;
+        let listed = beside(
+            slice::from_ref(&connection),
+            &self.cancel,
+            connection.tools(),
+        );
+        let tools = tokio::select! {
+            biased;
+            _ = self.cancel.cancelled() => return Ok(Vec::new()),
+            tools = listed => tools?,
+        };
+        let names = tools.iter().filter_map(|tool| tool["name"].as_str());
+        Ok(names.map(mcp::shown).collect())
     }
 
     /// The variables of a child, as a run gives them.

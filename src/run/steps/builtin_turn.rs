@@ -1,14 +1,17 @@
 //! A turn of the built-in agent, which runs inside this process.
 
-use crate::agents::builtin::{Http, Shell};
+use crate::agents::builtin::{Http, Servers, Shell, not_used};
 use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
+use crate::domain::attempt::Role;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
+use crate::domain::mcp::McpServer;
 use crate::domain::session::{CompletionKind, SessionExit};
 use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
-use crate::process::{CancelReason, CappedLog};
+use crate::mcp::{Connection, beside};
+use crate::process::{CancelReason, CappedLog, CommandSpec, Input, Limits};
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::Log;
 use crate::run::state::layout::RunFile;
@@ -44,6 +47,7 @@ pub(crate) async fn run_builtin(
     let file = RunFile::Transcript(prompt.number, run.config.agent.name());
     let mut log = parts.setup.run_dir.log(file)?;
     let env = builtin_environment(parts, run);
+    let connections = connections(parts, run);
     let (setup, spend) = (&parts.setup, run.journal.state.spend);
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     let exempt = parts.tree.exempt();
@@ -56,31 +60,43 @@ pub(crate) async fn run_builtin(
         heartbeat.note(&event);
         emit.emit(EventKind::Agent(event));
     };
+    let warn = |message: String| {
+        let (_, emit) = &mut *told.borrow_mut();
+        emit.warn_once(&message);
+    };
     let mut record = |line: &Line<'_>| write(&mut log, line);
     let mut changes = || changes(&mut seen, repo.snapshot(&exempt).ok());
     let idle = run.config.settings.stall_timeout.min(MAX_SILENCE);
-    let shell = Shell {
-        work_tree: &work_tree,
-        env,
-        sandbox: setup.isolation.policy(Purpose::Agent),
-        cancel: &setup.cancel,
-        longest_wait: setup.longest_wait(),
+    let timeout = run.config.settings.turn_timeout;
+    let work = async {
+        let servers = Servers::open(&connections, warn).await;
+        let shell = Shell {
+            work_tree: &work_tree,
+            env,
+            sandbox: setup.isolation.policy(Purpose::Agent),
+            servers: &servers,
+            cancel: &setup.cancel,
+            longest_wait: setup.longest_wait(),
+        };
+        let turn = Turn {
+            agent,
+            name,
+            prompt: prompt.text,
+            pictures: pictures::for_model(&pictures::saved(&setup.run_dir)),
+            tools: &servers.tools,
+            work_tree: &work_tree,
+            transport: Http::new(&setup.network, idle),
+            host: &shell,
+            timeout: timeout.saturating_sub(began.elapsed()),
+            max_tokens: parts.accounts.tokens_left(&setup.config, spend),
+            max_cost_usd: parts.accounts.cost_left(&setup.config, spend),
+            emit: &mut emit,
+            record: &mut record,
+            changes: &mut changes,
+        };
+        turn::run(turn).await
     };
-    let working = turn::run(Turn {
-        agent,
-        name,
-        prompt: prompt.text,
-        pictures: pictures::for_model(&pictures::saved(&setup.run_dir)),
-        work_tree: &work_tree,
-        transport: Http::new(&setup.network, idle),
-        host: &shell,
-        timeout: run.config.settings.turn_timeout,
-        max_tokens: parts.accounts.tokens_left(&setup.config, spend),
-        max_cost_usd: parts.accounts.cost_left(&setup.config, spend),
-        emit: &mut emit,
-        record: &mut record,
-        changes: &mut changes,
-    });
+    let working = beside(&connections, &setup.cancel, work);
     let beat = || {
         let (heartbeat, emit) = &mut *told.borrow_mut();
         emit.emit(heartbeat.beat());
@@ -126,6 +142,35 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
     );
     env.retain(|(name, _)| !access::keys().any(|key| name == key));
     env
+}
+
+/// The MCP servers of the configuration, except for a reviewer: what their tools change elsewhere is not for one.
+/// Each program gets its own variables, which the agent's commands do not have.
+fn connections(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<Connection> {
+    let may_write = run.journal.state.role() != Role::Reviewer;
+    let servers: &[McpServer] = if may_write {
+        &parts.setup.config.mcp
+    } else {
+        &[]
+    };
+    let mut connections = Vec::new();
+    for server in servers {
+        let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
+        let child = CommandSpec {
+            program: OsString::new(),
+            args: Vec::new(),
+            cwd: parts.tree.repo.real().work_tree().to_path_buf(),
+            env: (parts.setup).environment(Purpose::Agent, &names, &mut parts.emit),
+            stdin: Input::Null,
+            limits: Limits::within(run.config.settings.turn_timeout),
+            sandbox: parts.setup.isolation.policy(Purpose::Agent),
+        };
+        match Connection::of(server, child) {
+            Ok(connection) => connections.push(connection),
+            Err(why) => parts.emit.warn_once(&not_used(&server.name, &why)),
+        }
+    }
+    connections
 }
 
 /// The files that changed since the previous snapshot. `now` replaces that snapshot.

@@ -1,0 +1,357 @@
+//! A client of MCP servers: JSON-RPC 2.0, by a message per line of a program or by an HTTP request per message.
+
+use crate::domain::mcp::{McpKind, McpServer};
+use crate::domain::text::excerpt;
+use crate::http::{BoundedBody, Client, Network, TransportError};
+use crate::process::{
+    Cancel, CommandSpec, Dialogue, HeadTail, Input, Line, LineSplitter, StreamKind, clean_text, run,
+};
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use sprag_agent::model::sse::Events;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// Time limit of a server's start and of its list of tools. Its package may have to be fetched.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a program may run on after its input was closed.
+const GRACE: Duration = Duration::from_secs(2);
+
+const VERSION: &str = "2025-06-18";
+const SESSION: &str = "mcp-session-id";
+
+/// The code of the error that a method is unknown.
+const UNKNOWN_METHOD: i64 = -32601;
+
+/// The maximum number of pages of a list of tools.
+const MAX_PAGES: usize = 20;
+
+/// Number of bytes that are read of an answer, and of the end of what a program says beside it.
+const MAX_ANSWER: usize = 4 << 20;
+const SAID: usize = 8 << 10;
+
+const LATE: &str = "it did not answer in time";
+const NO_ANSWER: &str = "it answers in another protocol";
+
+/// The result of a request, or why there is none.
+pub type Answer = Result<Value, String>;
+
+/// A session with a server.
+pub struct Connection {
+    /// The server's name.
+    pub name: String,
+    via: Via,
+    last_id: Cell<u64>,
+}
+
+enum Via {
+    Program(Box<Program>),
+    Address(Box<Address>),
+}
+
+struct Program {
+    spec: CommandSpec,
+    dialogue: Dialogue,
+    inbox: RefCell<Inbox>,
+    news: Notify,
+}
+
+#[derive(Default)]
+struct Inbox {
+    answers: BTreeMap<u64, Answer>,
+    /// Why no more answers come.
+    ended: Option<String>,
+}
+
+struct Address {
+    url: String,
+    headers: Vec<(String, String)>,
+    client: Client,
+    session: RefCell<Option<HeaderValue>>,
+}
+
+impl Connection {
+    /// A session that is not open yet. `child` says how a program is started, apart from its command line. Its
+    /// variables hold the values that the server gets.
+    ///
+    /// # Errors
+    /// A variable that is not set.
+    pub fn of(server: &McpServer, child: CommandSpec) -> Result<Self, String> {
+        let value = |name: &str| {
+            let (_, value) = child.env.iter().find(|(known, _)| known == name)?;
+            Some(value.clone())
+        };
+        let variables = server.variables();
+        if let Some(name) = variables.into_iter().find(|name| value(name).is_none()) {
+            return Err(format!("{name} is not set"));
+        }
+        let via = match &server.kind {
+            McpKind::Command { command, args, .. } => {
+                let dialogue = Dialogue::default();
+                Via::Program(Box::new(Program {
+                    dialogue: dialogue.clone(),
+                    inbox: RefCell::default(),
+                    news: Notify::new(),
+                    spec: CommandSpec {
+                        program: command.into(),
+                        args: args.iter().map(Into::into).collect(),
+                        stdin: Input::Dialogue(dialogue),
+                        ..child
+                    },
+                }))
+            }
+            McpKind::Url { url, headers } => {
+                let headers = headers.iter().filter_map(|header| {
+                    let value = value(&header.variable)?.into_string().ok()?;
+                    Some((header.name.clone(), value))
+                });
+                Via::Address(Box::new(Address {
+                    url: url.clone(),
+                    headers: headers.collect(),
+                    client: Client::new(&Network::of(value), None),
+                    session: RefCell::default(),
+                }))
+            }
+        };
+        Ok(Self {
+            name: server.name.clone(),
+            via,
+            last_id: Cell::new(0),
+        })
+    }
+
+    /// Opens the session and returns the server's tools as it describes them.
+    ///
+    /// # Errors
+    /// Why the server gives no list.
+    pub async fn tools(&self) -> Result<Vec<Value>, String> {
+        let about = json!({
+            "protocolVersion": VERSION,
+            "capabilities": {},
+            "clientInfo": { "name": "sprag", "version": env!("CARGO_PKG_VERSION") },
+        });
+        self.ask("initialize", about, LIMIT).await?;
+        self.send(json!({ "method": "notifications/initialized" }), LIMIT)
+            .await?;
+        let (mut tools, mut page) = (Vec::new(), json!({}));
+        for _ in 0..MAX_PAGES {
+            let mut listed = self.ask("tools/list", page, LIMIT).await?;
+            if let Some(Value::Array(more)) = listed.get_mut("tools").map(Value::take) {
+                tools.extend(more);
+            }
+            match listed.get("nextCursor").and_then(Value::as_str) {
+                Some(cursor) => page = json!({ "cursor": cursor }),
+                None => break,
+            }
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool of the open session.
+    ///
+    /// # Errors
+    /// Why there is no result.
+    pub async fn call(&self, tool: &str, arguments: &Value, limit: Duration) -> Answer {
+        let params = json!({ "name": tool, "arguments": arguments });
+        self.ask("tools/call", params, limit).await
+    }
+
+    async fn ask(&self, method: &str, params: Value, limit: Duration) -> Answer {
+        let id = self.last_id.get() + 1;
+        self.last_id.set(id);
+        let request = json!({ "id": id, "method": method, "params": params });
+        let answered = timeout(limit, self.send(request, limit)).await;
+        answered.unwrap_or_else(|_| Err(LATE.to_owned()))
+    }
+
+    /// Sends a message, and waits for its answer if it has an id.
+    async fn send(&self, mut message: Value, limit: Duration) -> Answer {
+        message["jsonrpc"] = "2.0".into();
+        let id = message["id"].as_u64();
+        match (&self.via, id) {
+            (Via::Address(address), _) => address.send(&message, id, limit).await,
+            (Via::Program(program), None) => {
+                program.say(&message);
+                Ok(Value::Null)
+            }
+            (Via::Program(program), Some(id)) => {
+                program.say(&message);
+                loop {
+                    if let Some(answer) = program.taken(id) {
+                        return answer;
+                    }
+                    program.news.notified().await;
+                }
+            }
+        }
+    }
+
+    fn program(&self) -> Option<&Program> {
+        match &self.via {
+            Via::Program(program) => Some(program),
+            Via::Address(_) => None,
+        }
+    }
+}
+
+impl Program {
+    fn say(&self, message: &Value) {
+        self.dialogue.say(format!("{message}\n").as_bytes());
+    }
+
+    fn taken(&self, id: u64) -> Option<Answer> {
+        let mut inbox = self.inbox.borrow_mut();
+        let ended = inbox.ended.clone();
+        inbox.answers.remove(&id).or(ended.map(Err))
+    }
+
+    /// Runs it until it ends, or its session.
+    async fn run(&self, cancel: &Cancel) {
+        let (mut lines, mut said) = (LineSplitter::new(MAX_ANSWER), HeadTail::new(0, SAID));
+        let mut on_line = |line: Line<'_>| match line {
+            Line::Whole(line) => self.heard(line),
+            _ => {}
+        };
+        let ended = run(
+            &self.spec,
+            cancel,
+            &mut |stream, chunk: &[u8]| match stream {
+                StreamKind::Stdout => lines.push(chunk, &mut on_line),
+                StreamKind::Stderr => said.push(chunk),
+            },
+        )
+        .await;
+        let said = said.into_text();
+        let last = said.lines().rfind(|line| !line.trim().is_empty());
+        let more = last.map_or(String::new(), |line| format!(": {}", shown(line)));
+        self.inbox.borrow_mut().ended = Some(format!("it ended ({}){more}", ended.exit));
+        self.news.notify_one();
+    }
+
+    fn heard(&self, line: &[u8]) {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else {
+            return;
+        };
+        match (message["method"].as_str(), &message["id"]) {
+            (_, Value::Null) => {}
+            (Some("ping"), id) => self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            (Some(method), id) => {
+                let error = json!({ "code": UNKNOWN_METHOD, "message": format!("there is no {method} here") });
+                self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+            }
+            (None, id) => {
+                if let Some((id, answer)) = id.as_u64().zip(answer(&message)) {
+                    self.inbox.borrow_mut().answers.insert(id, answer);
+                    self.news.notify_one();
+                }
+            }
+        }
+    }
+}
+
+impl Address {
+    async fn send(&self, message: &Value, id: Option<u64>, limit: Duration) -> Answer {
+        let mut request = Request::post(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, text/event-stream");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        if let Some(session) = &*self.session.borrow() {
+            request = request.header(SESSION, session);
+            request = request.header("mcp-protocol-version", VERSION);
+        }
+        let whole = request
+            .body(Full::new(message.to_string().into()))
+            .map_err(|error| error.to_string())?;
+        let reply = self.client.send(whole, limit).await.map_err(why)?;
+        if !reply.status().is_success() {
+            return Err(format!("it answers with HTTP {}", reply.status()));
+        }
+        if let Some(session) = reply.headers().get(SESSION) {
+            self.session.replace(Some(session.clone()));
+        }
+        if id.is_none() {
+            return Ok(Value::Null);
+        }
+        // The message is the whole body, or an event of a stream that may stay open.
+        let (mut text, mut events) = (Vec::new(), Events::default());
+        let mut body = BoundedBody::new(reply.into_body(), MAX_ANSWER);
+        let found = |text: &[u8]| {
+            let message: Value = serde_json::from_slice(text).ok()?;
+            let is_it = message["id"].as_u64() == id && message.get("method").is_none();
+            is_it.then(|| answer(&message)).flatten()
+        };
+        while let Some(chunk) = body.chunk(limit).await.map_err(why)? {
+            text.extend_from_slice(&chunk);
+            let ended = events.push(&chunk).map_err(|_| NO_ANSWER)?;
+            if let Some(answer) = ended.iter().find_map(|data| found(data)) {
+                return answer;
+            }
+        }
+        let last = events.finish().unwrap_or(text);
+        found(&last).unwrap_or_else(|| Err(NO_ANSWER.to_owned()))
+    }
+}
+
+/// Does `work` while the servers that are programs run. They end with it.
+pub async fn beside<T>(
+    connections: &[Connection],
+    cancel: &Cancel,
+    work: impl Future<Output = T>,
+) -> T {
+    let programs = || connections.iter().filter_map(Connection::program);
+    let mut running: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = programs()
+        .map(|program| Box::pin(program.run(cancel)) as _)
+        .collect();
+    let mut all_ended = poll_fn(move |context| {
+        running.retain_mut(|one| one.as_mut().poll(context).is_pending());
+        if running.is_empty() {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    });
+    let mut work = std::pin::pin!(work);
+    let done = tokio::select! {
+        done = &mut work => done,
+        () = &mut all_ended => work.await,
+    };
+    programs().for_each(|program| program.dialogue.end());
+    // One that is still there after that ends with its future.
+    let _ = timeout(GRACE, all_ended).await;
+    done
+}
+
+/// The result or the error in an answer.
+fn answer(message: &Value) -> Option<Answer> {
+    if let Some(error) = message.get("error") {
+        let why = error.get("message").and_then(Value::as_str);
+        return Some(Err(shown(why.unwrap_or("an error without a message"))));
+    }
+    message.get("result").cloned().map(Ok)
+}
+
+/// A text of a server, for people.
+pub fn shown(text: &str) -> String {
+    excerpt(&clean_text(text.as_bytes())).replace('\n', " ")
+}
+
+/// Why no answer came.
+fn why(error: TransportError) -> String {
+    match error {
+        TransportError::Late => LATE.to_owned(),
+        TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why) => {
+            why
+        }
+    }
+}
