@@ -56,7 +56,7 @@ fn request(model: &str) -> Value {
     let body = body::write(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
-        tools: &tools(access.wire),
+        tools: &tools(access.wire, &[]),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,

@@ -8,6 +8,7 @@ async fn command(directory: &Path, cancel: &Cancel, text: &str) -> CommandResult
         work_tree: directory,
         env: vec![("PATH".into(), "/usr/bin:/bin".into())],
         sandbox: None,
+        servers: &Servers::default(),
         cancel,
         longest_wait: Duration::ZERO,
     };

@@ -104,7 +104,7 @@ fn with_pictures(model: &str, messages: &[Message], pictures: &[Picture]) -> Str
     let body = body::write(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
-        tools: &tools(access.wire),
+        tools: &tools(access.wire, &[]),
         stream: true,
         most_tokens: Some(100),
         encrypted: true,
