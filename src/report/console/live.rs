@@ -6,11 +6,13 @@ use crate::domain::agent::{AgentEvent, TodoStatus};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
+use anstream::adapter::strip_str;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Maximum number of tasks in the checklist. The current one is always shown.
 const MAX_TASKS: usize = 8;
@@ -136,6 +138,25 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
     lines
 }
 
+/// A line with breaks between its words where a terminal would break within one. A word that is longer than a line,
+/// such as a path, stays whole.
+fn wrapped(line: &str, columns: usize) -> String {
+    let plain = strip_str(line).to_string();
+    let indent = plain.len() - plain.trim_start().len() + 2;
+    let (mut text, mut used) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        let shown = strip_str(word).to_string();
+        if used > indent && used + shown.trim_end().width() > columns {
+            text.truncate(text.trim_end().len());
+            text += &format!("\n{:indent$}", "");
+            used = indent;
+        }
+        text += word;
+        used += shown.width();
+    }
+    text
+}
+
 /// The display on a terminal.
 pub(super) struct Live {
     bar: ProgressBar,
@@ -175,6 +196,8 @@ impl Live {
     }
 
     pub(super) fn print(&self, lines: &[String]) {
+        let columns = self.width();
+        let lines: Vec<String> = lines.iter().map(|line| wrapped(line, columns)).collect();
         if !self.shown || self.bar.is_finished() {
             for line in lines {
                 self.screen.write(&format!("{line}\n"));
@@ -313,5 +336,26 @@ impl TermLike for Screen {
         self.write("\r");
         self.flush_pending();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn a_line_breaks_between_words_with_colours_and_wide_characters() {
+        for (line, expected) in [
+            ("a bc", "a bc"),
+            ("  one two three", "  one two\n    three"),
+            (
+                "one \u{1b}[1mtwo\u{1b}[0m three",
+                "one \u{1b}[1mtwo\u{1b}[0m\n  three",
+            ),
+            ("in /a/very/long/path now", "in\n  /a/very/long/path\n  now"),
+            ("日本 日本 日", "日本 日本\n  日"),
+        ] {
+            assert_eq!(wrapped(line, 10), expected);
+        }
     }
 }
