@@ -96,6 +96,22 @@ impl Kind for Text {
     }
 }
 
+/// Requires that a template has no placeholders but these.
+pub(super) fn has_only(template: &str, known: &[&str]) -> Result<(), String> {
+    let mut rest = template;
+    while let Some((_, after)) = rest.split_once('{') {
+        let Some((name, behind)) = after.split_once('}') else {
+            break;
+        };
+        if !known.contains(&name) {
+            let nearest = did_you_mean(name, known.iter().copied());
+            return Err(format!("has no placeholder `{{{name}}}`{nearest}"));
+        }
+        rest = behind;
+    }
+    Ok(())
+}
+
 /// One of a closed set of words that has no type of its own.
 pub struct OneOf(pub &'static [&'static str]);
 

@@ -17,13 +17,26 @@ use super::choice::{
 };
 use super::kind::{
     Choice, GLOBS, Kind, Money, Network, NetworkKind, OneOf, PLACES, Progress, ProgressKind, Text,
-    Texts, Time, Truth, VARIABLES, Whole,
+    Texts, Time, Truth, VARIABLES, Whole, has_only,
 };
 use super::roles::{AgentList, OneAgent, RoleAgent, Roles, RolesKind};
 use super::{Group, Key, KeyDefault, Scope};
+use crate::suggest::did_you_mean;
 use crate::text_error::Fault;
 use crate::yaml::Node;
 use std::time::Duration;
+
+/// The form of commit messages.
+const FORM: Text = Text::that("FORM", |form| {
+    let meant = did_you_mean(form, ["conventional"]);
+    if form != "conventional" && !meant.is_empty() {
+        return Err(format!("is not a form: `{form}`{meant}"));
+    }
+    has_only(form, &["subject", "type", "task", "title", "plan"])
+});
+
+/// The title of a pull request.
+const TITLE: Text = Text::that("TEMPLATE", |title| has_only(title, &["title"]));
 
 /// The maximum number of retries that may be configured.
 pub const MAX_RETRIES: u32 = 10;
@@ -292,7 +305,7 @@ settings! {
         /// The effect of a task that changed nothing: `fail` fails the run; `warn` and `ok` continue, also with tasks that depend on this one.
         if_no_changes: OnFinding = Choice::<OnFinding>::kind(), Run, is OnFinding::Fail;
         /// The form of commit messages: `conventional` for `type(scope): subject`, whose type follows from the changed files if the agent suggests none, or a text with `{subject}`, `{type}`, `{task}`, `{title}` and `{plan}`.
-        commit_message: String = Text::named("FORM"), Task, unset "the agent's suggestion, otherwise `[sprag] Complete task ID: TITLE`";
+        commit_message: String = FORM, Task, unset "the agent's suggestion, otherwise `[sprag] Complete task ID: TITLE`";
         /// Add `Signed-off-by` with the author of the commits.
         signoff: bool = Truth, Run, is false;
         /// Paths that no task may change, as globs.
@@ -312,7 +325,7 @@ settings! {
         /// Whether the pull request is a draft.
         draft: bool = Truth, Run, unset "as `pull_request` says";
         /// The title of the pull request; `{title}` is that of the plan.
-        pull_request_title: String = Text::named("TEMPLATE"), Run, unset "the title of the plan";
+        pull_request_title: String = TITLE, Run, unset "the title of the plan";
         /// Labels for a new pull request.
         labels: Vec<String> = Texts::named("NAME"), Run, is Vec::new();
         /// Logins of people, and `ORG/TEAM` for teams, to ask for a review of a new pull request.

@@ -148,6 +148,18 @@ fn every_other_wrong_value_says_what_was_expected() {
         ),
         ("push: yes", "f:1:7: push must be true or false, got yes"),
         (
+            "commit_message: '{type}: {subjct}'",
+            "f:1:17: commit_message has no placeholder `{subjct}` (did you mean `{subject}`?)",
+        ),
+        (
+            "commit_message: conventionnal",
+            "f:1:17: commit_message is not a form: `conventionnal` (did you mean `conventional`?)",
+        ),
+        (
+            "pull_request_title: '{plan}'",
+            "f:1:21: pull_request_title has no placeholder `{plan}`",
+        ),
+        (
             "deadline: soon",
             "f:1:11: deadline must be a duration such as 90s, 10m or 1h30m, got `soon`",
         ),
