@@ -21,6 +21,24 @@ pub enum Continuation {
     },
 }
 
+/// How commands that a person types in the shell that started the run name its directories.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Directories {
+    /// The root of the repository, for commands of git; absent if the shell is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
+    /// The directory that `-C` named; absent without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+}
+
+impl Directories {
+    /// Whether the shell is where every command works as it is.
+    pub fn are_here(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Continuation {
     /// By starting the workflow again.
     pub const BY_WORKFLOW: Self = Self::Job {

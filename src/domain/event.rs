@@ -6,7 +6,7 @@ use super::assess::{AssessmentKind, message::FailedReport};
 use super::attempt::{BlamedTest, EvidenceLine, HeldBack, PhaseName, Proof, ProofLine};
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckResult};
-use super::continuation::Continuation;
+use super::continuation::{Continuation, Directories};
 use super::history::HistoryEntry;
 use super::outcome::{Outcome, Reason, RunStatus};
 use super::review::{Finding, ReviewVerdict};
@@ -117,6 +117,10 @@ pub struct RunStarted {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(skip)]
     pub allow_dirty: bool,
+    /// How commands that a person types name the directories of the run.
+    #[serde(default, skip_serializing_if = "Directories::are_here")]
+    #[schemars(skip)]
+    pub directories: Directories,
     /// Which parts of the plan were taken for something else than tasks, and which hooks do not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub understood: Vec<String>,
@@ -129,6 +133,7 @@ impl RunStarted {
         self.host = None;
         self.continuation = Continuation::default();
         self.allow_dirty = false;
+        self.directories = Directories::default();
     }
 }
 

@@ -14,7 +14,7 @@ use super::assess::message::FailedReport;
 use super::attempt::{BlamedTest, EvidenceLine, HeldBack, Phase, PhaseName, Proof, ProofLine};
 use super::checks::signals::Signal;
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use super::continuation::Continuation;
+use super::continuation::{Continuation, Directories};
 use super::event::{
     Event, EventKind, PlanLine, PushLine, RetryKind, ReviewLine, RunStarted, StateLine, TaskEnded,
     TurnLine, TurnProgress, WarningTopic,
@@ -86,6 +86,9 @@ pub struct RunSummary {
     /// Whether the run could start on a tree that was not clean, and committed nothing; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_dirty: bool,
+    /// How commands that a person types name the directories of the run; absent if they need not.
+    #[serde(default, skip_serializing_if = "Directories::are_here")]
+    pub directories: Directories,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.

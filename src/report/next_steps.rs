@@ -3,7 +3,7 @@
 use super::sentence::{has_proofs, is_undone, short_id};
 use super::text;
 use crate::domain::attempt::{Blame, EvidenceKind};
-use crate::domain::continuation::Continuation;
+use crate::domain::continuation::{Continuation, Directories};
 use crate::domain::event::{ClosedPull, PushLine, WarningTopic};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::settings;
@@ -159,6 +159,23 @@ fn has_idle_checks(task: &TaskSummary) -> bool {
 
 /// The next steps for a person who can continue the run in this way.
 pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep> {
+    let mut steps = at_the_root(summary, continuation);
+    let Directories { root, chosen } = &summary.directories;
+    for step in &mut steps {
+        let NextStep::Command { command, .. } = step else {
+            continue;
+        };
+        for (program, directory) in [("git ", root), ("sprag ", chosen)] {
+            if let (Some(rest), Some(directory)) = (command.strip_prefix(program), directory) {
+                *command = format!("{program}-C {} {rest}", quoted(directory));
+            }
+        }
+    }
+    steps
+}
+
+/// The next steps with commands for a shell at the root of the repository.
+fn at_the_root(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep> {
     let is_here = continuation.is_here();
     let words = |text: &str| match continuation {
         Continuation::Job { .. } => with_inputs(text),
@@ -197,9 +214,8 @@ pub fn steps(summary: &RunSummary, continuation: &Continuation) -> Vec<NextStep>
             let what = "add a check to .sprag/config.yaml, so that work is verified";
             let check = "verify: [{ name: test, run: <command>, kind: test }]";
             steps.push(NextStep::command(what, check));
-            let single = "or name one for a single run";
-            let command = "sprag run --verify '<command>'";
-            steps.extend(is_here.then(|| NextStep::command(single, command)));
+            let single = "or name one for a single run, with --verify 'COMMAND'";
+            steps.extend(is_here.then(|| NextStep::Advice(single.into())));
             return steps;
         }
         Some(RunStatus::Environment) => {

@@ -13,7 +13,7 @@ use crate::domain::checks::Said;
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::diagnostic::Diagnostic;
 use crate::domain::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use crate::domain::continuation::Continuation;
+use crate::domain::continuation::{Continuation, Directories};
 use crate::domain::event::{
     Event, EventKind, PlanLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
 };
@@ -120,6 +120,7 @@ impl EventRecorder {
             gateway: Vec::new(),
             continuation: Continuation::Here,
             allow_dirty: false,
+            directories: Directories::default(),
             understood: Vec::new(),
         };
         let at = (None, None, None);

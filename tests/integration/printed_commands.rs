@@ -1,6 +1,7 @@
 //! Each command that the end of a run prints works where it is printed, and takes nothing from anybody.
 
 use crate::support::project::{Project, Run};
+use std::path::Path;
 use std::process::Command;
 
 /// The command below the line that says what it is for.
@@ -12,9 +13,13 @@ fn command(run: &Run, what: &str) -> String {
 }
 
 fn shell(project: &Project, command: &str) {
+    shell_in(&project.repo(), command);
+}
+
+fn shell_in(directory: &Path, command: &str) {
     let output = Command::new("sh")
         .args(["-c", command])
-        .current_dir(project.repo())
+        .current_dir(directory)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -46,6 +51,32 @@ fn unfinished_work_is_discarded_and_applied_as_printed_and_a_new_plan_stays() {
     let again =
         project.sprag(&[&args[..], &["--agent-command", &agent, "--verify", "true"]].concat());
     assert_eq!(again.expect(0).summary["totals"]["done"], 1);
+}
+
+#[test]
+fn commands_work_in_the_shell_that_started_the_run() {
+    for (directory, options) in [("sub", &[][..]), ("..", &["-C", "repo"][..])] {
+        let project = Project::new(&[("sub/a.txt", "a\n")]);
+        project.write("plan.yaml", PLAN);
+        project.commit_all("plan");
+        let agent = project.agent("echo b > sub/a.txt; echo Done.");
+        let plan = if directory == "sub" {
+            "../plan.yaml"
+        } else {
+            "plan.yaml"
+        };
+        let args = ["run", "--plan", plan, "--agent-command", &agent];
+        let shell = project.repo().join(directory);
+        let mut command_line = project.command(&[options, &args].concat());
+        let output = command_line.current_dir(&shell).output().unwrap();
+        let run = project.finished(&output).expect(1);
+        shell_in(&shell, &command(&run, "discard the unfinished work here"));
+        assert_eq!(project.read("sub/a.txt"), "a\n");
+        shell_in(&shell, &command(&run, "apply the unfinished work"));
+        assert_eq!(project.read("sub/a.txt"), "b\n");
+        let resume = command(&run, "continue from here");
+        assert_eq!(resume.contains(" -C "), !options.is_empty(), "{resume}");
+    }
 }
 
 #[test]

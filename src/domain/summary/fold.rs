@@ -146,6 +146,7 @@ impl RunSummary {
         self.limits.clone_from(&started.limits);
         self.continuation.clone_from(&started.continuation);
         self.allow_dirty = started.allow_dirty;
+        self.directories.clone_from(&started.directories);
         // For a resumed run, the weaker confinement counts.
         self.sandbox = match (self.sandbox.take(), &started.sandbox) {
             (Some(before), Some(now)) => Some(before.lesser(now)),

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::domain::attempt::Spend;
 use crate::domain::checks::verdict::ordered;
+use crate::domain::continuation::Directories;
 use crate::domain::event::{EventKind, PlanLine, RunStarted, TaskLine, WarningTopic};
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
@@ -319,8 +320,12 @@ fn started(
             max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
-    let below = first.map_or("", |config| config.directory.as_str());
-    let place = (!below.is_empty()).then(|| place(parts.tree.repo.real().work_tree(), below));
+    // The configuration of a task's own directory is not read.
+    let place = tasks.first().map(|(task, config)| match task.directory {
+        None => place(parts.tree.repo.real().work_tree(), &config.directory),
+        Some(_) => format!("works in {}", config.directory),
+    });
+    let place = place.filter(|_| first.is_some_and(|config| !config.directory.is_empty()));
     let hooks = parts.tree.repo.idle_hooks();
     let idle = (!hooks.is_empty()).then(|| format!("hooks that do not run: {}", hooks.join(", ")));
     let filters = parts.tree.repo.lost_filters();
@@ -363,12 +368,24 @@ fn started(
             .lines(tasks.iter().map(|(_, config)| config)),
         continuation: ready.work.continuation(context.in_actions(), ready.request),
         allow_dirty: parts.setup.config.settings.allow_dirty,
+        directories: directories(context, parts.tree.repo.real().work_tree()),
         understood: place
             .into_iter()
             .chain(plan.plan.understood())
             .chain(idle)
             .chain(lost)
             .collect(),
+    }
+}
+
+/// What differs from a shell at the root of the repository.
+fn directories(context: &Context, work_tree: &Path) -> Directories {
+    let here = context.cwd.canonicalize();
+    let is_root = !context.cwd_is_chosen && here.is_ok_and(|here| here == work_tree);
+    let named = |path: &Path| path.display().to_string();
+    Directories {
+        root: (!is_root).then(|| named(work_tree)),
+        chosen: context.cwd_is_chosen.then(|| named(&context.cwd)),
     }
 }
 
