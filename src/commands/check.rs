@@ -10,7 +10,7 @@ use crate::report;
 use crate::report::actions_log::neutral_json;
 use crate::run::begin::described::task_settings;
 use crate::run::begin::prepare::{
-    config_file, config_path, directory, not_writable, schema_source,
+    config_file, config_path, directory, not_writable, refuse_unread, schema_source,
 };
 use crate::run::begin::repository::repository;
 use crate::run::state::plan_state::ensure_writable;
@@ -44,6 +44,7 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let bytes = settings::read_file(&path, "plan")?;
     let read = plan::open(&name, &bytes).map_err(settings::located)?;
     let (opened, warnings) = (read.value, read.warnings);
+    refuse_unread(&above, opened.plan(), real.work_tree(), &directory)?;
     let below = opened.plan().settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below)?.within(directory);
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
@@ -95,7 +96,12 @@ fn check_plan(
     for note in plan.understood() {
         text += &format!("  {note}\n");
     }
-    for (task, config) in &tasks {
+    let settings: Vec<String> = tasks.iter().map(|(_, one)| task_settings(one)).collect();
+    let are_shared = settings.len() > 1 && settings.iter().all(|one| *one == settings[0]);
+    if are_shared {
+        text += &format!("\nevery task:\n{}", settings[0]);
+    }
+    for ((task, _), settings) in tasks.iter().zip(&settings) {
         text += &format!(
             "\ntask {} ({}): {}\n",
             task.id,
@@ -112,7 +118,9 @@ fn check_plan(
                 report::text::short_line(criterion, 200)
             );
         }
-        text += &task_settings(config);
+        if !are_shared {
+            text += settings;
+        }
     }
     print(context, &text)?;
     Ok(0)

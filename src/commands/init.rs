@@ -38,6 +38,10 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     } else {
         Form::OneJob
     };
+    if root.join(CONFIG).exists() {
+        let kept = format!("{CONFIG} exists and stays as it is; a new one would have this:\n");
+        print(context, &kept)?;
+    }
     print(context, &found(&proposal, args.r#try))?;
     let written = write_new(root, &proposal, form)
         .map_err(|error| Error::environment(format!("{error:#}")))?;

@@ -140,7 +140,7 @@ fn of_command(context: &Context, command: &str, work_tree: &Path) -> Finding {
     let found = format!("a command that begins with {program}");
     match find_program(program.as_ref(), search_path, work_tree) {
         Some(_) => Finding::ok(CHECK, found),
-        None => Finding::warn(
+        None => Finding::fail(
             CHECK,
             format!("{found}, which was not found"),
             "install it or give its path; `sh -c` runs it in the work tree",

@@ -569,6 +569,7 @@ pub fn signal_name(signal: i32) -> String {
     match signal {
         1 => "SIGHUP".into(),
         2 => "SIGINT".into(),
+        3 => "SIGQUIT".into(),
         6 => "SIGABRT".into(),
         9 => "SIGKILL".into(),
         11 => "SIGSEGV".into(),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 pub(crate) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
@@ -19,15 +19,21 @@ pub(crate) fn hex(id: &[u8]) -> String {
 
 /// Formats a path for display, relative to the work tree if the path is inside it.
 pub fn path_within(path: &Path, work_tree: &Path) -> String {
-    path.strip_prefix(work_tree)
-        .unwrap_or(path)
-        .display()
-        .to_string()
+    let leads_up = path.components().any(|part| part == Component::ParentDir);
+    if leads_up {
+        return path_in_tree(path, work_tree);
+    }
+    stripped(path, work_tree)
 }
 
 /// The path of a file from the root of the work tree: the same for all ways to name the file.
 pub fn path_in_tree(path: &Path, work_tree: &Path) -> String {
-    path_within(&with_real_parent(path), &real_path(work_tree))
+    stripped(&with_real_parent(path), &real_path(work_tree))
+}
+
+fn stripped(path: &Path, work_tree: &Path) -> String {
+    let rest = path.strip_prefix(work_tree).unwrap_or(path);
+    rest.display().to_string()
 }
 
 /// The path without links, or the path itself if it does not exist.

@@ -32,6 +32,10 @@ fn available_agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
         (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
             command: command.to_owned(),
         })),
+        (name, Some(_)) if agents::names().any(|known| known == name) => Err(Error::config(
+            format!("the agent {name} is named beside an `agent_command`, which it does not use"),
+        )
+        .hint("leave out one of them")),
         (agents::BUILTIN, _) => built_in(all, sources)?.map_err(|missing| {
             let error = with_mistake(Error::environment(missing.message), sources);
             missing.hints.into_iter().fold(error, Error::hint)

@@ -30,6 +30,11 @@ impl SettingFlags {
         self
     }
 
+    /// Whether the command line sets this key.
+    pub fn has(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
     /// The settings with parsed values.
     ///
     /// # Errors

@@ -178,6 +178,29 @@ fn each_task_is_shown_with_its_own_settings() {
 }
 
 #[test]
+fn common_settings_are_shown_once_and_a_contradiction_is_named() {
+    let project = project();
+    project.write("sub/plan.yaml", "tasks: [{title: A}, {title: B}]\n");
+    let mut command = project.command(&["check", "../sub/plan.yaml"]);
+    let output = command.current_dir(project.repo().join("sub")).output();
+    let shown = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(shown.starts_with("sub/plan.yaml is valid"), "{shown}");
+    assert_eq!(
+        shown.matches("name one: --agent codex").count(),
+        1,
+        "{shown}"
+    );
+
+    let both = ["--agent", "codex", "--agent-command", "true"];
+    let refused = project.sprag(&[&["run", "Mend it"][..], &both].concat());
+    let told = "the agent codex is named beside an `agent_command`";
+    assert!(refused.expect(2).stderr.contains(told));
+    project.write(".sprag/config.yaml", "agent_command: 'true'\n");
+    let named = project.sprag(&["check", "sub/plan.yaml", "--json"]);
+    assert!(named.stdout.contains("\"command\""), "{}", named.stdout);
+}
+
+#[test]
 fn the_model_gateway_is_told_of_where_a_key_or_a_limit_depends_on_it() {
     for (args, is_told) in [
         (&[][..], false),

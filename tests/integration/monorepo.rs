@@ -78,6 +78,13 @@ fn a_task_and_a_check_have_directories_of_their_own() {
     let refused = project.sprag(&["check", "plan.yaml"]).expect(2);
     let said = "directory must be a path below the work tree";
     assert!(refused.stderr.contains(said), "{}", refused.stderr);
+
+    let plan = "tasks:\n  - { id: one, title: Make one, directory: api }\n";
+    project.write("plan.yaml", plan);
+    for args in [&["check", "plan.yaml"][..], &["run", "--plan", "plan.yaml"]] {
+        let refused = project.sprag(args).expect(2);
+        has(&refused.stderr, "does not read the configuration of api");
+    }
 }
 
 #[test]

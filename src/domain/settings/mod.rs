@@ -201,6 +201,11 @@ impl Settings {
             self.agent = Some("command".to_owned());
         }
         let lower = match (&self.agent, &lower.agent) {
+            // A command without an agent is for the agents that are commands.
+            (Some(agent), None) if !["acp", "auto", "command"].contains(&agent.as_str()) => Self {
+                agent_command: None,
+                ..lower
+            },
             (Some(agent), Some(other)) if agent != other => Self {
                 agent_command: None,
                 agent_args: None,

@@ -333,8 +333,8 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
         return Ok(not_confined(missing));
     }
     let prepared = prepared(scope, is_strict).map_err(|error| {
-        Error::environment(format!("no directory for temporary files: {error}"))
-            .hint("free some space there, or name another place in TMPDIR")
+        Error::environment(format!("the directories of the sandbox cannot be made: {error}"))
+            .hint("free some space there or fix the permissions; TMPDIR and XDG_STATE_HOME name other places")
     });
     let prepared = prepared?;
     let limit = scope.context.var(variables::SANDBOX_LIMIT);

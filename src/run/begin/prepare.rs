@@ -3,7 +3,7 @@
 use crate::cli::{Common, RunArgs};
 use crate::context::Context;
 use crate::domain::config_file::{self, ConfigFile};
-use crate::domain::plan::{self, Plan, Task, TaskId, TaskKind};
+use crate::domain::plan::{self, Plan, Task, TaskId, TaskKind, TaskStatus};
 use crate::domain::settings::Settings;
 use crate::domain::text::{first_line, one_line};
 use crate::error::{Error, Result};
@@ -210,6 +210,7 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
     if plan.settings.branch.is_some() {
         return Err(settings::set_in_plan("branch"));
     }
+    refuse_unread(&asked.above, &plan, real.work_tree(), &asked.directory)?;
     let below = plan.settings.clone().or(file.settings);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
     let sources = Sources::new(context, asked.above, below)?.within(asked.directory.clone());
@@ -322,6 +323,34 @@ fn strip_settings(plan: &mut Plan) -> bool {
         task.settings = empty.clone();
     }
     had
+}
+
+/// Refuses a plan with a task in a directory that has a configuration of its own, if the checks of the task are those
+/// of the run's configuration, which works in the directory `own`.
+///
+/// # Errors
+/// Names the configuration that is not read.
+pub fn refuse_unread(above: &Settings, plan: &Plan, work_tree: &Path, own: &str) -> Result<()> {
+    let mut others = plan.tasks.iter().filter(|task| {
+        let set = [above, &plan.settings, &task.settings];
+        task.status != TaskStatus::Done && set.iter().all(|settings| settings.verify.is_none())
+    });
+    let unread = others.find_map(|task| {
+        let below = task.directory.as_deref()?;
+        let places = Path::new(below).ancestors();
+        let mut places = places.take_while(|at| *at != Path::new(own) && *at != Path::new(""));
+        let place = places.find(|at| work_tree.join(at).join(settings::DEFAULT_FILE).is_file())?;
+        Some((&task.id, below, place.display()))
+    });
+    let Some((id, below, place)) = unread else {
+        return Ok(());
+    };
+    Err(Error::config(format!(
+        "task {id} works in {below}, but this run does not read the configuration of {place}"
+    ))
+    .hint(format!(
+        "give the task or the plan its own `verify`, or run the task with sprag run -C {below}"
+    )))
 }
 
 /// The path of the configuration file that is named, or else of the nearest one: in the current directory or above

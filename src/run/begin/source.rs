@@ -4,7 +4,7 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::config_file::ConfigFile;
 use crate::domain::settings::branch::prefix_of;
-use crate::domain::settings::{Approve, Report, Settings};
+use crate::domain::settings::{Approve, Group, Report, Settings, keys};
 use crate::domain::trigger::issue;
 use crate::domain::trigger::marker::Begin;
 use crate::domain::trigger::{Request, refname};
@@ -29,6 +29,7 @@ use crate::run::begin::work::Work;
 use crate::run::state::directory::RunDir;
 use crate::run::state::lock::{RunLock, lock};
 use crate::settings;
+use crate::settings::flags::SettingFlags;
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 
@@ -121,6 +122,7 @@ pub(crate) fn decide(
         Wanted::Here(source, notes) => {
             ready.source = source;
             ready.warnings = notes;
+            ready.warnings.extend(without_effect(&args.settings));
         }
         Wanted::There(source, mut request) => {
             if let Some(text) = &request.drafts {
@@ -452,6 +454,22 @@ fn source_of_tasks(given: GivenSource, requested: WorkSource, real: &Real) -> Re
 /// Whether settings require GitHub outside of GitHub Actions.
 fn reaches_out(settings: &Settings) -> bool {
     settings.report == Some(Report::Github) || settings.push == Some(true)
+}
+
+/// The warning about flags that only a run for GitHub uses.
+fn without_effect(flags: &SettingFlags) -> Option<String> {
+    let keys = keys().into_iter();
+    let of_github = keys.filter(|key| key.group == Group::Delivery && key.name != "branch");
+    let given: Vec<String> = of_github
+        .filter(|key| flags.has(key.name))
+        .map(|key| format!("--{}", key.flag()))
+        .collect();
+    (!given.is_empty()).then(|| {
+        format!(
+            "this run does not reach GitHub, so these have no effect: {}",
+            given.join(", ")
+        )
+    })
 }
 
 /// The error if `what` needs GitHub and there is no access to it.

@@ -61,7 +61,10 @@ pub(crate) async fn run_agent(
         Err(why) => return Ok(AgentEnd::not_started(why)),
     };
     extra_args.extend_from_slice(&run.config.settings.agent_args);
-    let directory = run.config.place(parts.tree.repo.real().work_tree());
+    let place = run.config.place(parts.tree.repo.real().work_tree());
+    // The task may be to make its directory.
+    let there = place.ancestors().find(|at| at.is_dir());
+    let directory = there.unwrap_or(&place).to_path_buf();
     let request = turn_request(parts, run, &directory, scratch.path(), &extra_args, &env);
     let how = prepared(&agent, &request)?;
     let reader = agent.reader(&request, &prompt.text);
