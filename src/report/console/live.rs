@@ -140,7 +140,7 @@ fn checklist(summary: &RunSummary) -> Vec<Line> {
 
 /// A line with breaks between its words where a terminal would break within one. A word that is longer than a line,
 /// such as a path, stays whole.
-fn wrapped(line: &str, columns: usize) -> String {
+pub(super) fn wrapped(line: &str, columns: usize) -> String {
     let plain = strip_str(line).to_string();
     let indent = plain.len() - plain.trim_start().len() + 2;
     let (mut text, mut used) = (String::new(), 0);

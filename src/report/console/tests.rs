@@ -479,7 +479,9 @@ fn the_display_leaves_nothing_on_the_terminal_whatever_is_typed() {
             }
             let expected: Vec<String> = expected
                 .iter()
-                .flat_map(|line| rows_of(line, width))
+                .map(|line| live::wrapped(line, width))
+                .flat_map(|line| line.split('\n').map(str::to_owned).collect::<Vec<_>>())
+                .flat_map(|line| rows_of(&line, width))
                 .collect();
             assert_eq!(terminal.rows(), expected, "{columns}x{rows} {verbosity:?}");
         }

@@ -364,7 +364,7 @@ fn unverified() {
     **What to do next**
 
     - Add a check to .sprag/config.yaml, so that work is verified: `verify: [{ name: test, run: <command>, kind: test }]`
-    - Or name one for a single run: `sprag run --verify '<command>'`
+    - Or name one for a single run, with --verify 'COMMAND'
 
     | Task | Status | Attempts | Commit | Time | Tokens, cost |
     |---|---|---:|---|---:|---:|
