@@ -26,11 +26,12 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let file = config_file(context, &args.common, real.work_tree(), None)?;
     let above = settings::above(context, &SettingFlags::default())?;
     let directory = directory(context, &args.common, real.work_tree());
+    let mut warnings: Vec<String> = file.warnings.iter().map(ToString::to_string).collect();
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
         let sources = Sources::new(context, above, file.settings)?.within(directory);
         let path = config_path(context, &args.common, real.work_tree());
         let title = if path.is_file() {
-            "the configuration is valid".to_owned()
+            warning_lines(&warnings) + "the configuration is valid"
         } else {
             format!(
                 "the configuration is valid: there is no {}, so every setting has its default or is set elsewhere",
@@ -43,14 +44,19 @@ pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let name = path_within(&path, real.work_tree());
     let bytes = settings::read_file(&path, "plan")?;
     let read = plan::open(&name, &bytes).map_err(settings::located)?;
-    let (opened, warnings) = (read.value, read.warnings);
+    let opened = read.value;
+    warnings.extend(read.warnings.iter().map(ToString::to_string));
     refuse_unread(&above, opened.plan(), real.work_tree(), &directory)?;
     let below = opened.plan().settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below)?.within(directory);
-    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     check_plan(
         context, args.json, &name, &opened, &real, &sources, &warnings,
     )
+}
+
+fn warning_lines(warnings: &[String]) -> String {
+    let line = |warning: &String| format!("warning: {warning}\n");
+    warnings.iter().map(line).collect()
 }
 
 fn check_plan(
@@ -84,10 +90,7 @@ fn check_plan(
     if json {
         return check_json(context, plan, &tasks, warnings);
     }
-    let mut text: String = warnings
-        .iter()
-        .map(|warning| format!("warning: {warning}\n"))
-        .collect();
+    let mut text = warning_lines(warnings);
     text += &format!(
         "{name} is valid: {} ({})\n",
         plan.title,

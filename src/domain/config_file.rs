@@ -16,6 +16,8 @@ pub struct ConfigFile {
     pub setup: Vec<String>,
     /// MCP servers for the agents.
     pub mcp: Vec<McpServer>,
+    /// Warnings, each with its place.
+    pub warnings: Vec<Located>,
 }
 
 /// Reads a configuration file. An empty file sets nothing.
@@ -25,10 +27,10 @@ pub struct ConfigFile {
 /// unknown key, or a value of the wrong type or out of range.
 pub fn parse(name: &str, bytes: &[u8]) -> Result<ConfigFile, Located> {
     let text = text_of(name, bytes)?;
-    read_config(text).map_err(|fault| fault.in_file(name))
+    read_config(name, text).map_err(|fault| fault.in_file(name))
 }
 
-fn read_config(text: &str) -> Result<ConfigFile, Fault> {
+fn read_config(name: &str, text: &str) -> Result<ConfigFile, Fault> {
     let mut config = ConfigFile::default();
     let Some(root) = yaml::parse(text)?.filter(|root| !root.is_null()) else {
         return Ok(config);
@@ -40,7 +42,8 @@ fn read_config(text: &str) -> Result<ConfigFile, Fault> {
             &root,
         ));
     }
-    yaml::slips(text, &root)?;
+    let slips = yaml::slips(text, &root)?.into_iter();
+    config.warnings = slips.map(|slip| slip.in_file(name)).collect();
     for entry in root.entries() {
         match entry.key.as_str() {
             "$schema" => {}
@@ -78,8 +81,24 @@ mod tests {
             },
             setup: vec!["npm ci".to_owned(), "make".to_owned()],
             mcp: Vec::new(),
+            warnings: Vec::new(),
         };
         assert_eq!(parsed, expected);
+    }
+
+    #[test]
+    fn a_command_that_yaml_cuts_is_a_warning() {
+        for text in [
+            "verify:\n  - npm test #fast\n",
+            "setup: npm i #4\n",
+            "agent_command: foo #bar\n",
+        ] {
+            let warnings = parse("c.yaml", text.as_bytes()).expect("valid").warnings;
+            let [warning] = warnings.as_slice() else {
+                panic!("{text}");
+            };
+            assert!(warning.message.contains("as a comment"), "{warning}");
+        }
     }
 
     #[test]

@@ -201,6 +201,7 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
         .into_iter()
         .map(|unread| format!("{}: {}", unread.found, unread.remedy))
         .collect();
+    warnings.extend(file.warnings.iter().map(ToString::to_string));
     let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
     if asked.is_foreign && strip_settings(&mut plan) {
         warnings
