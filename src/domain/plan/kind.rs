@@ -118,7 +118,18 @@ fn has_subject(words: &[&str]) -> bool {
     words.iter().any(|word| has_word(SUBJECTS, word))
 }
 
+/// A check in or with another subject, such as CI or coverage, is work on that.
 fn only_fillers(words: &[&str]) -> bool {
+    let begins = |at: &[&str]| has_word("after before in on with", at[0]);
+    let is_within = words
+        .windows(2)
+        .any(|pair| begins(pair) && has_word(SUBJECTS, pair[1]))
+        || words
+            .windows(3)
+            .any(|three| begins(three) && three[1] == "the" && has_word(SUBJECTS, three[2]));
+    if is_within {
+        return false;
+    }
     let fills =
         |word: &&str| has_word(VERBS, word) || has_word(SUBJECTS, word) || has_word(FILLERS, word);
     words.iter().all(fills)
@@ -189,6 +200,11 @@ mod tests {
             "Make the tests pass again",
             "Make the build work without warnings",
             "Fix the tests",
+            "Run linter in CI",
+            "Run all tests in CI",
+            "Verify all tests pass in the CI",
+            "Run tests with coverage",
+            "Run the linter before the build",
         ] {
             assert_eq!(kind_of(title, ""), TaskKind::Work, "{title}");
         }
