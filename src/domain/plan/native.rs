@@ -106,7 +106,9 @@ pub(super) fn read_plan_keys(plan: &mut Plan, root: &Node, others: &[&str]) -> R
             _ if is_own => {}
             _ => {
                 if plan.settings.read_entry(entry)?.is_none() {
-                    return Err(unknown_key(entry, "a plan", PLAN_KEYS));
+                    let named = unread(root).map(|format| format!("this is {format}"));
+                    let named = named.map(|message| Fault::new(root.at, message));
+                    return Err(named.unwrap_or_else(|| unknown_key(entry, "a plan", PLAN_KEYS)));
                 }
             }
         }

@@ -8,6 +8,7 @@
 use super::Plan;
 use super::foreign::{ignored, plan_from};
 use super::markdown::label::{label, numbered};
+use super::markdown::outline::Heading;
 use super::markdown::{drafts, without};
 use super::native::Draft;
 use super::source::Source;
@@ -44,11 +45,16 @@ pub(super) fn read(
     }
     let mut phases: Vec<Phase> = Vec::new();
     let mut is_parallel = Vec::with_capacity(drafts.len());
+    let mut of_story = Vec::with_capacity(drafts.len());
+    let is_phase =
+        |heading: &&Heading| heading.level > 1 && heading.text.to_lowercase().starts_with("phase");
+    let phase = headings.iter().find(is_phase);
+    let levels = 2..=phase.map_or(2, |heading| heading.level);
     for (place, (draft, span)) in drafts.iter_mut().zip(&spans).enumerate() {
         let before = |start: usize| start < span.start;
         let heading = headings
             .iter()
-            .rposition(|heading| heading.level == 2 && before(heading.span.start));
+            .rposition(|heading| levels.contains(&heading.level) && before(heading.span.start));
         if phases.last().is_none_or(|phase| phase.heading != heading) {
             let text = heading.map_or("", |place| headings[place].text.as_str());
             phases.push(Phase {
@@ -57,10 +63,9 @@ pub(super) fn read(
                 tasks: place..place,
             });
         }
-        let of_story = take_label(draft, &mut is_parallel);
+        of_story.push(take_label(draft, &mut is_parallel));
         if let Some(phase) = phases.last_mut() {
             phase.tasks.end = place + 1;
-            phase.is_story |= of_story;
             if let Some(heading) = phase.heading {
                 let part = format!("Part of: {}", headings[heading].text);
                 draft.description = if draft.description.is_empty() {
@@ -70,6 +75,11 @@ pub(super) fn read(
                 };
             }
         }
+    }
+    for phase in &mut phases {
+        phase.is_story |= of_story[phase.tasks.clone()]
+            .iter()
+            .all(|of_story| *of_story);
     }
     depend(&mut drafts, &phases, &is_parallel);
     plan.details = without(source, spans, headline);

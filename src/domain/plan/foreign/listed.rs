@@ -8,6 +8,7 @@ use crate::plan::source::Source;
 use crate::plan::{Plan, PlanFormat, TaskStatus};
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
+use std::collections::HashSet;
 
 /// The keys of a format. An empty key is none.
 struct Keys {
@@ -81,7 +82,16 @@ pub(in crate::plan) fn read(
     plan.goal = optional_text(root, of.goal)?.unwrap_or_default();
     task_nodes(holder, of.state.list)?;
     let drafts = source.task_nodes().into_iter().map(|node| task(of, node));
-    let drafts = drafts.collect::<Result<_, _>>()?;
+    let mut drafts: Vec<Draft> = drafts.collect::<Result<_, _>>()?;
+    let ids = drafts.iter().filter_map(|draft| Some(draft.id.clone()?.0));
+    let ids: HashSet<String> = ids.collect();
+    // A subtask is done with its task.
+    for (id, _) in drafts.iter_mut().flat_map(|draft| &mut draft.depends_on) {
+        let (task, _) = id.split_once('.').unwrap_or_default();
+        if ids.contains(task) && !ids.contains(id) {
+            *id = task.to_owned();
+        }
+    }
     let known = ["id", "title", of.acceptance, of.depends_on, of.state.key].into_iter();
     let known = known.chain(of.text.iter().map(|(key, _)| *key));
     let known: Vec<&str> = known.chain(of.others.iter().copied()).collect();

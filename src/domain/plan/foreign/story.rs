@@ -2,10 +2,10 @@
 
 use super::state::{BACKLOG, STORY, State};
 use super::{ignored, optional_text, plan_from, root_of, task_status};
-use crate::plan::Plan;
 use crate::plan::markdown::outline::split_acceptance;
 use crate::plan::native::Draft;
 use crate::plan::source::Source;
+use crate::plan::{Plan, PlanFormat, TaskStatus};
 use crate::text_error::{Fault, Position};
 use crate::yaml::read;
 
@@ -16,7 +16,18 @@ const STORY_KEYS: &[&str] = &[
     "status",
     "max_implementation_retries",
 ];
-const BACKLOG_KEYS: &[&str] = &["id", "title", "dependencies", "status", "priority"];
+const BACKLOG_KEYS: &[&str] = &[
+    "id",
+    "title",
+    "dependencies",
+    "status",
+    "priority",
+    "assignee",
+    "created_date",
+    "updated_date",
+    "labels",
+    "ordinal",
+];
 
 pub(in crate::plan) fn read_story(
     source: &Source<'_>,
@@ -78,7 +89,15 @@ fn read_file(
     if let Some(id) = root.get("id") {
         draft.id = Some((read::text("id", id)?, id.at));
     }
-    draft.status = task_status(state, root)?.unwrap_or_default();
+    draft.status = match task_status(state, root) {
+        // Each project has its own words there.
+        Err(fault) if source.format == PlanFormat::Backlog => {
+            let message = format!("counted as not done: {}", fault.message);
+            warnings.push(Fault { message, ..fault });
+            TaskStatus::Pending
+        }
+        status => status?.unwrap_or_default(),
+    };
     warnings.extend(ignored(root, keys, "", &[]));
     Ok((plan, vec![draft]))
 }

@@ -1,10 +1,12 @@
 //! Keys of a task in the lines below its heading or its box.
 
 use super::outline::{options, without_ranges};
+use crate::plan::TaskStatus;
 use crate::plan::kind::only_commits;
 use crate::plan::native::{Draft, OWNED_KEYS, TASK_KEYS, read_task_entry};
 use crate::settings;
 use crate::suggest::did_you_mean;
+use crate::text::has_word;
 use crate::text_error::{Fault, Position};
 use crate::yaml;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
@@ -27,10 +29,24 @@ pub(super) fn take_keys(
     };
     let mut rest = String::with_capacity(text.len());
     let mut lines = text.split_inclusive('\n').enumerate().peekable();
+    let is_read = |line: &str| line.trim().is_empty() || key_of(line).is_some();
     while let Some((number, line)) =
-        lines.next_if(|(_, line)| line.trim().is_empty() || key_of(line).is_some())
+        lines.next_if(|(_, line)| is_read(line) || written_otherwise(line).is_some())
     {
         let Some(key) = key_of(line) else {
+            if let Some((key, value)) = written_otherwise(line) {
+                if with_states && says_done(&key, value) {
+                    draft.status = TaskStatus::Done;
+                } else if key != "status" && is_known(&key) {
+                    let at = Position {
+                        line: first_line + number,
+                        column: 1,
+                    };
+                    let message =
+                        format!("this line is read as text: as a key it is `{key}: {value}`");
+                    warnings.push(Fault::new(at, message));
+                }
+            }
             rest.push_str(line);
             continue;
         };
@@ -92,6 +108,24 @@ fn key_of(line: &str) -> Option<&str> {
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     (is_key && (value.trim().is_empty() || value.starts_with(' '))).then_some(key)
+}
+
+/// The key and the value of a line that writes a key as prose does: `- verify: make`, `**Depends on:** a`.
+fn written_otherwise(line: &str) -> Option<(String, &str)> {
+    let line = line.trim().trim_start_matches(['-', '*', ' ']);
+    let (key, value) = line.split_once(':')?;
+    let key = key.trim_end_matches('*').to_lowercase().replace(' ', "_");
+    let value = value.trim_matches(['*', ' ']);
+    let is_key = key
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    (is_key && !value.is_empty()).then_some((key, value))
+}
+
+/// Whether a line is the state of a task that is done: `**Status**: Complete`.
+fn says_done(key: &str, value: &str) -> bool {
+    let word = value.trim_matches(|c: char| !c.is_alphanumeric());
+    key == "status" && has_word("complete completed done finished", &word.to_lowercase())
 }
 
 /// The text without steps that only commit, and their number.

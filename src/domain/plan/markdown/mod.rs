@@ -111,6 +111,12 @@ pub(super) fn drafts(
     warnings: &mut Vec<Fault>,
 ) -> Result<(Vec<Draft>, Vec<Range<usize>>), Fault> {
     let lines = Lines::new(source.text);
+    for at in &source.outline.unread {
+        let line = source.text[*at..].lines().next().unwrap_or_default();
+        let shown = crate::text::one_line(line.trim(), 60).replace('`', "'");
+        let message = format!("`{shown}` is read as text: a box is written `- [ ] …`");
+        warnings.push(Fault::new(lines.position(*at), message));
+    }
     let mut drafts = Vec::with_capacity(source.listed.tasks.len());
     let mut spans = Vec::with_capacity(source.listed.tasks.len());
     for task in &source.listed.tasks {

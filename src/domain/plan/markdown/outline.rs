@@ -1,5 +1,7 @@
 //! The headings and checkboxes of a Markdown text. A Markdown parser recognises code fences, quotes and HTML.
 
+use super::rule::{APART, informs, is_one_of, label};
+use crate::text::has_word;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
 
@@ -8,14 +10,20 @@ use std::ops::Range;
 pub(in crate::plan) struct Outline {
     pub headings: Vec<Heading>,
     pub items: Vec<Item>,
+    /// The offsets of lines that look like a checkbox and are none.
+    pub unread: Vec<usize>,
 }
 
 /// A heading outside of lists and quotes.
 #[derive(Debug)]
 pub(in crate::plan) struct Heading {
     pub level: u8,
-    /// The text without a checkbox.
+    /// The heading of the section that it is in.
+    pub parent: Option<usize>,
+    /// The text without a checkbox and decoration.
     pub text: String,
+    /// Whether its decoration says that it is done.
+    pub says_done: bool,
     pub span: Range<usize>,
     /// The checkbox that shows its state.
     pub mark: Option<Mark>,
@@ -36,6 +44,8 @@ pub(in crate::plan) struct Item {
     pub is_criterion: bool,
     /// Whether it is under a heading that announces tasks.
     pub is_under_tasks: bool,
+    /// Whether it is under a heading of what the plan leaves for later or for others.
+    pub is_apart: bool,
 }
 
 /// A checkbox.
@@ -49,32 +59,65 @@ pub(in crate::plan) struct Mark {
 }
 
 impl Mark {
+    /// Whether it may be a short name, such as `[UI]`.
+    fn is_tag(&self, text: &str) -> bool {
+        let is_short = self.is_other && self.span.len() < "[wip]".len();
+        is_short && text[self.span.clone()].contains(char::is_alphanumeric)
+    }
+
     fn shifted(mut self, base: usize) -> Self {
         self.span = self.span.start + base..self.span.end + base;
         self
     }
 }
 
-/// The checkbox at this offset.
+/// Words in brackets that are the state of a task that is not done.
+const OPEN_WORDS: &str = "blocked pending skip skipped todo wip";
+
+/// The checkbox at this offset: brackets around nothing, one or two signs, or the word of a state.
 fn mark_at(text: &str, at: usize) -> Option<Mark> {
     let (sign, after) = text.get(at..)?.strip_prefix('[')?.split_once(']')?;
     let end = text.len() - after.len();
     // Kiro marks optional tasks as `[ ]*`.
     let next = after.strip_prefix('*').unwrap_or(after);
-    let is_apart = next.is_empty() || next.starts_with(char::is_whitespace);
-    let sign = sign.trim_matches([' ', '\t']);
-    let mut letters = sign.chars();
-    let is_other = match (letters.next(), letters.next()) {
-        (None, _) | (Some('x' | 'X' | '✓' | '✔' | '✅' | '☑'), None) => false,
-        // A letter or a number is a link or a footnote.
-        (Some(sign), None) if !sign.is_alphanumeric() && !"[^#@\n".contains(sign) => true,
-        _ => return None,
-    };
-    is_apart.then_some(Mark {
+    let sign = sign.trim_matches([' ', '\t', '\u{fe0f}']).to_lowercase();
+    let checked = has_word("x ✓ ✔ ✅ ☑ done complete completed", &sign);
+    // A number is a reference or a footnote.
+    let is_short = sign.chars().count() <= 2
+        && !sign.contains(|c: char| c.is_numeric() || "[^#@\n".contains(c));
+    let is_apart = next.is_empty()
+        || next.starts_with(char::is_whitespace)
+        || (sign.is_empty() || sign == "x") && !next.starts_with(['(', '[', ':']);
+    (is_apart && (checked || is_short || has_word(OPEN_WORDS, &sign))).then_some(Mark {
         span: at..end,
-        checked: !sign.is_empty() && !is_other,
-        is_other,
+        checked,
+        is_other: !checked && !sign.is_empty(),
     })
+}
+
+/// Signs that decorate a heading.
+fn is_decoration(c: char) -> bool {
+    matches!(c, '\u{2190}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}' | '\u{fe0f}' | '\u{200d}' | '~')
+}
+
+/// The text without the signs around it, and whether they or its last word say that it is done.
+fn undecorated(text: &str) -> (&str, bool) {
+    let bare = text.trim_matches(|c| c == ' ' || is_decoration(c));
+    let is_sign = text.len() > bare.len() && text.contains(['✅', '✔', '☑']);
+    let lower = bare.to_ascii_lowercase();
+    let mut words = ["(done)", "(complete)", "(completed)"].iter();
+    let word = words.find(|word| lower.ends_with(**word));
+    let end = bare.len() - word.map_or(0, |word| word.len());
+    (
+        bare[..end].trim_end(),
+        word.is_some() || is_sign || is_struck(text),
+    )
+}
+
+/// Whether all of a text is struck out.
+pub(super) fn is_struck(text: &str) -> bool {
+    let text = text.trim();
+    text.len() > 4 && text.starts_with("~~") && text.ends_with("~~")
 }
 
 /// The checkbox of the list item at this offset.
@@ -97,10 +140,13 @@ fn mark_of_item(text: &str, at: usize) -> Option<Mark> {
 /// The checkbox at the beginning or the end of a heading's line, with its range in `line`.
 fn mark_of_heading(line: &str) -> Option<Mark> {
     let line = line.trim_end().trim_end_matches('#').trim_end();
-    let begins = line.find(|c: char| !c.is_ascii_digit() && !"#.) *".contains(c));
+    let is_before = |c: char| c.is_ascii_digit() || "#.) *".contains(c) || is_decoration(c);
+    let begins = line.find(|c: char| !is_before(c));
     let ends = line.rfind('[').filter(|at| *at > 0);
     let found = begins.and_then(|at| mark_at(line, at));
-    found.or_else(|| mark_at(line, ends?).filter(|mark| mark.span.end == line.len()))
+    found
+        .or_else(|| mark_at(line, ends?).filter(|mark| mark.span.end == line.len()))
+        .filter(|mark| !mark.is_tag(line))
 }
 
 impl Outline {
@@ -128,8 +174,8 @@ struct Walk<'a> {
     lists: Vec<bool>,
     /// For each open item, whether it has a box and a text.
     items: Vec<bool>,
-    /// The subjects of the sections around the current place, with their levels.
-    sections: Vec<(u8, Section)>,
+    /// The headings of the sections around the current place, with their subjects.
+    sections: Vec<(usize, Section)>,
     /// The text of the last heading, paragraph or item.
     block: String,
 }
@@ -156,7 +202,12 @@ impl Walk<'_> {
             Event::End(TagEnd::Item) => {
                 self.items.pop();
             }
-            Event::Start(Tag::Heading { .. } | Tag::Paragraph) => self.block.clear(),
+            Event::Start(Tag::Heading { .. }) => self.block.clear(),
+            Event::Start(Tag::Paragraph) => {
+                self.block.clear();
+                self.line(range.start);
+            }
+            Event::SoftBreak => self.line(range.end),
             Event::End(TagEnd::Heading(level)) if self.is_outside() => {
                 self.heading(level_of(*level), range);
             }
@@ -165,22 +216,41 @@ impl Walk<'_> {
         }
     }
 
+    fn is_within(&self, kind: Section) -> bool {
+        self.sections.iter().any(|(_, section)| *section == kind)
+    }
+
     fn is_outside(&self) -> bool {
         self.lists.is_empty() && self.quotes == 0
     }
 
+    /// Notes a line that looks like a list item with a box, and that Markdown reads as a part of a paragraph.
+    fn line(&mut self, start: usize) {
+        let line = self.body[start..].trim_start_matches(' ');
+        let rest = line.strip_prefix(['-', '*', '+']).unwrap_or_default();
+        if self.quotes == 0 && mark_at(rest, 0).is_some() {
+            self.outline.unread.push(start + self.base);
+        }
+    }
+
     fn heading(&mut self, level: u8, range: Range<usize>) {
-        self.sections.retain(|(above, _)| *above < level);
-        self.sections.push((level, Section::of(&self.block)));
-        let text = std::mem::take(&mut self.block);
-        let without = mark_of_heading(&text).map(|mark| {
+        let block = std::mem::take(&mut self.block);
+        let (text, says_done) = undecorated(&block);
+        let headings = &self.outline.headings;
+        self.sections
+            .retain(|(above, _)| headings[*above].level < level);
+        let parent = self.sections.last().map(|(above, _)| *above);
+        self.sections.push((headings.len(), Section::of(text)));
+        let without = mark_of_heading(text).map(|mark| {
             let (before, after) = (&text[..mark.span.start], &text[mark.span.end..]);
             format!("{}{}", before.trim_start(), after.trim_start())
         });
         let line = self.body[range.clone()].lines().next().unwrap_or_default();
         self.outline.headings.push(Heading {
             level,
-            text: without.as_deref().unwrap_or(&text).trim().to_owned(),
+            parent,
+            text: undecorated(without.as_deref().unwrap_or(text)).0.to_owned(),
+            says_done,
             mark: mark_of_heading(line).map(|mark| mark.shifted(range.start + self.base)),
             span: range.start + self.base..range.end + self.base,
         });
@@ -188,14 +258,27 @@ impl Walk<'_> {
 
     /// Notes the checkbox of an item, and returns whether it has one with a text.
     fn item(&mut self, range: Range<usize>) -> bool {
-        let mark = mark_of_item(self.body, range.start).filter(|_| self.quotes == 0);
+        let informs = self.is_within(Section::About);
+        // The legend of a list explains its marks.
+        let mark = mark_of_item(self.body, range.start)
+            .filter(|mark| self.quotes == 0 && !(informs && mark.is_tag(self.body)));
         let Some(mark) = mark else {
+            let item = self.body[range.start..].trim_start_matches(['-', '*', '+', ' ']);
+            let sign = item.split([']', ')']).next().unwrap_or_default();
+            let is_near = match sign.split_at_checked(1) {
+                Some(("[", number)) => number.parse::<u32>().is_ok() && !item.contains("]("),
+                Some(("(", sign)) => matches!(sign, " " | "x"),
+                _ => false,
+            };
+            let is_aside = informs || self.quotes > 0 || self.is_within(Section::Apart);
+            if is_near && !is_aside {
+                self.outline.unread.push(range.start + self.base);
+            }
             return false;
         };
         let line = self.body[mark.span.end..].lines().next();
         let has_text = line.is_some_and(|line| !line.trim().is_empty());
-        let within = |kind| self.sections.iter().any(|(_, section)| *section == kind);
-        let is_criterion = within(Section::Criteria) || self.lists.last() == Some(&true);
+        let is_criterion = self.is_within(Section::Criteria) || self.lists.last() == Some(&true);
         self.outline.items.push(Item {
             span: range.start + self.base..range.end + self.base,
             mark: mark.shifted(self.base),
@@ -203,7 +286,8 @@ impl Walk<'_> {
             is_nested: !self.items.is_empty(),
             is_step: self.items.contains(&true),
             is_criterion,
-            is_under_tasks: within(Section::Tasks),
+            is_under_tasks: self.is_within(Section::Tasks),
+            is_apart: self.is_within(Section::Apart),
         });
         has_text
     }
@@ -214,6 +298,9 @@ impl Walk<'_> {
 enum Section {
     Tasks,
     Criteria,
+    /// What the plan leaves for later or for others.
+    Apart,
+    About,
     Other,
 }
 
@@ -223,6 +310,10 @@ impl Section {
         let mut parts = words.split(|c: char| !c.is_alphanumeric());
         if is_criteria_heading(heading) {
             Self::Criteria
+        } else if is_one_of(APART, heading) {
+            Self::Apart
+        } else if informs(heading) {
+            Self::About
         } else if parts.any(|part| matches!(part, "task" | "tasks"))
             || words.contains("implementation plan")
         {
@@ -241,7 +332,10 @@ pub(super) fn level_of(level: HeadingLevel) -> u8 {
     level as u8
 }
 
-/// Whether a heading announces acceptance criteria.
+/// First words of a heading that asks for something about criteria.
+const WORK_VERBS: &str = "add check confirm create define document ensure fix implement meet test update validate verify write";
+
+/// Whether a heading announces acceptance criteria, and is not itself a task about them.
 pub(super) fn is_criteria_heading(text: &str) -> bool {
     const NAMES: [&str; 6] = [
         "acceptance criteria",
@@ -252,7 +346,9 @@ pub(super) fn is_criteria_heading(text: &str) -> bool {
         "exit criteria",
     ];
     let words = text.to_lowercase();
-    is_acceptance(text) || NAMES.iter().any(|name| words.contains(name))
+    let first = words.split(' ').next().unwrap_or_default();
+    let is_work = label(text).is_some() || has_word(WORK_VERBS, first);
+    !is_work && (is_acceptance(text) || NAMES.iter().any(|name| words.contains(name)))
 }
 
 /// Whether a line or an item announces acceptance criteria.
@@ -380,7 +476,8 @@ fn criterion(item: &str) -> String {
     let text = text[digits..]
         .trim_start_matches(['-', '*', '+', '.', ')'])
         .trim_start();
-    let text = mark_at(text, 0).map_or(text, |mark| &text[mark.span.end..]);
+    let mark = mark_at(text, 0).filter(|mark| !mark.is_tag(text));
+    let text = mark.map_or(text, |mark| &text[mark.span.end..]);
     tidy(&dedent_rest(text.trim_start()))
 }
 

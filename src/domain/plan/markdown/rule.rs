@@ -7,18 +7,23 @@
 //! 4. Otherwise `##` headings are tasks, except those that only inform.
 
 use super::label::is_task_list;
-use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading};
-use crate::text::count;
+use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading, is_struck};
+use crate::text::{count, has_word};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Headings whose sections inform about a plan and are not tasks.
 const ABOUT: &str = "\
-    about|approach|architecture|assumptions|background|constraints|context|current state|\
-    execution handoff|file structure|files|global constraints|glossary|goal|goals|introduction|links|\
-    motivation|non-goals|non goals|notes|objective|objectives|open questions|out of scope|overview|\
-    problem|problem statement|progress|questions|references|resources|risks|scope|self-review|summary|\
-    table of contents|tech stack";
+    about|approach|architecture|assumptions|background|completed|constraints|context|current state|\
+    dependencies|description|done|execution handoff|file structure|files|global constraints|glossary|goal|\
+    goals|introduction|links|motivation|notes|objective|objectives|overview|problem|problem statement|\
+    progress|references|requirements|resources|risks|scope|self-review|status|summary|table of contents|\
+    tech stack|technical details|timeline";
+
+/// Headings of what a plan leaves for later or for others. Boxes below them are not tasks either.
+pub(super) const APART: &str = "\
+    deferred|future|future work|non-goals|non goals|open questions|out of scope|prerequisites|questions|\
+    rollback|rollback plan";
 
 /// Headings of lists that are for checking the result if they close a plan.
 const CLOSING: &str = "\
@@ -31,6 +36,9 @@ const TASK_LISTS: &str =
 
 /// Words that make a heading with a number a task.
 const TASK_WORDS: &[&str] = &["task", "step", "story", "todo", "iteration"];
+
+/// Words that make a heading with a number a group of tasks.
+const GROUP_WORDS: &str = "epic milestone part phase sprint stage";
 
 /// The tasks of a Markdown text.
 #[derive(Debug, Default)]
@@ -60,16 +68,19 @@ pub(in crate::plan) struct TextTask {
     pub mark: Option<Mark>,
     /// The boxes of its steps.
     pub steps: Vec<Mark>,
+    /// Whether it says in words or signs that nothing is to be done, and no box says otherwise.
+    pub says_done: bool,
 }
 
 impl TextTask {
-    /// Whether boxes say that it is done.
+    /// Whether its boxes or its words say that it is done.
     pub fn is_done(&self) -> bool {
         let mut steps = self.steps.iter();
-        match &self.mark {
+        let by_boxes = match &self.mark {
             Some(mark) => mark.checked,
             None => !self.steps.is_empty() && steps.all(|step| step.checked),
-        }
+        };
+        by_boxes || self.says_done
     }
 
     /// Whether boxes are its state.
@@ -134,19 +145,17 @@ impl Rule<'_> {
         if !open.is_empty() {
             return self.of_boxes(&open);
         }
-        let second = self
-            .headings_where(|heading| heading.level == 2 && !is_criteria_heading(&heading.text));
-        let is_work = |place: &usize| {
+        let mut work = self.headings_where(|heading| {
+            heading.level == 2 && !informs(&heading.text) && !is_one_of(TASK_LISTS, &heading.text)
+        });
+        work.retain(|place| {
             let text = &self.outline.headings[*place].text;
-            !(is_one_of(ABOUT, text) || is_one_of(CLOSING, text) && self.is_last(*place))
-        };
-        let work: Vec<usize> = second.iter().copied().filter(is_work).collect();
-        if !work.is_empty() {
-            self.of_headings(&work)
-        } else if !boxes.is_empty() {
+            !(is_one_of(CLOSING, text) && self.is_last(*place))
+        });
+        if work.is_empty() {
             self.of_boxes(&boxes)
         } else {
-            self.of_headings(&second)
+            self.of_headings(&work)
         }
     }
 
@@ -163,7 +172,7 @@ impl Rule<'_> {
         };
         let mut boxes: Vec<&Item> = Vec::new();
         for (place, item) in items.iter().enumerate() {
-            if !item.is_step && !item.is_criterion && !is_group(place, item) {
+            if !(item.is_step || item.is_criterion || item.is_apart || is_group(place, item)) {
                 boxes.push(item);
             }
         }
@@ -181,21 +190,70 @@ impl Rule<'_> {
             .collect()
     }
 
-    /// The headings that name tasks, at the highest level that has them. A single one at the top is the title.
+    /// The headings that name tasks, and the groups of a plan with groups that have none. A single one at the top
+    /// is the title. One in the section of a task is its step, unless its number follows that of the task.
     fn task_headings(&self) -> Vec<usize> {
         let headings = &self.outline.headings;
-        let is_task = |place: &usize| {
-            let heading = &headings[*place];
-            heading.mark.is_some() || label(&heading.text).is_some() || self.is_listed(*place)
-        };
-        for level in 1..=6 {
-            let mut found = self.headings_where(|heading| heading.level == level);
-            found.retain(is_task);
-            if found.len() > usize::from(level == 1) {
-                return found;
+        let mut named =
+            self.headings_where(|heading| heading.mark.is_some() || label(&heading.text).is_some());
+        named.extend((0..headings.len()).filter(|place| self.is_listed(*place)));
+        named.sort_unstable();
+        named.dedup();
+        if named
+            .iter()
+            .filter(|place| headings[**place].level == 1)
+            .count()
+            == 1
+        {
+            named.retain(|place| headings[*place].level > 1);
+        }
+        let is_aside = |place: &usize| self.above(*place).any(|above| informs(&above.text));
+        if !named.iter().all(is_aside) {
+            named.retain(|place| !is_aside(place));
+        }
+        let mut found: Vec<usize> = Vec::new();
+        let mut end = 0;
+        for place in named {
+            let last = found.last().and_then(|last| number(&headings[*last]));
+            let own = number(&headings[place]);
+            let is_next = own.is_some() && own == last.map(|last| last + 1);
+            if headings[place].span.start >= end || is_next {
+                found.push(place);
+                end = end.max(self.section(place).end);
             }
         }
-        Vec::new()
+        let has_task = |place: &usize| {
+            let next = found.partition_point(|task| task < place);
+            let end = self.section(*place).end;
+            found
+                .get(next)
+                .is_some_and(|task| headings[*task].span.start < end)
+        };
+        let groups = self.headings_where(|heading| heading.level > 1 && is_group(&heading.text));
+        let (full, bare): (Vec<usize>, Vec<usize>) = groups.into_iter().partition(has_task);
+        let level = full.first().map(|place| headings[*place].level);
+        found.extend(
+            bare.iter()
+                .filter(|place| Some(headings[**place].level) == level),
+        );
+        found.sort_unstable();
+        found
+    }
+
+    /// The headings of the sections that a heading is in.
+    fn above(&self, place: usize) -> impl Iterator<Item = &Heading> {
+        let headings = &self.outline.headings;
+        let parents =
+            std::iter::successors(headings[place].parent, |above| headings[*above].parent);
+        parents.map(|above| &headings[above])
+    }
+
+    /// The range of a heading and of all that is below it.
+    fn section(&self, place: usize) -> Range<usize> {
+        let heading = &self.outline.headings[place];
+        let mut after = self.outline.headings[place + 1..].iter();
+        let next = after.find(|next| next.level <= heading.level);
+        heading.span.start..next.map_or(self.text.len(), |next| next.span.start)
     }
 
     /// Whether a heading has a number and is below one that says that tasks follow.
@@ -206,8 +264,7 @@ impl Rule<'_> {
             .text
             .trim_start_matches(|c: char| c.is_ascii_digit());
         let is_numbered = title.len() < heading.text.len() && title.starts_with(['.', ')']);
-        let mut above = headings[..place].iter().rev();
-        let parent = above.find(|other| other.level < heading.level);
+        let parent = self.above(place).next();
         is_numbered
             && parent.is_some_and(|parent| parent.level > 1 && is_one_of(TASK_LISTS, &parent.text))
     }
@@ -228,11 +285,7 @@ impl Rule<'_> {
     /// Whether only lists for checking the result follow a heading.
     fn is_last(&self, place: usize) -> bool {
         let mut after = self.outline.headings[place + 1..].iter();
-        after.all(|next| {
-            is_one_of(CLOSING, &next.text)
-                || is_one_of(ABOUT, &next.text)
-                || is_criteria_heading(&next.text)
-        })
+        after.all(|next| is_one_of(CLOSING, &next.text) || informs(&next.text))
     }
 
     fn of_boxes(&self, boxes: &[&Item]) -> TextTasks {
@@ -245,6 +298,7 @@ impl Rule<'_> {
                 id: None,
                 mark: Some(item.mark.clone()),
                 steps: self.steps(&below),
+                says_done: is_struck(self.text[below].lines().next().unwrap_or_default()),
             }
         };
         TextTasks {
@@ -255,12 +309,14 @@ impl Rule<'_> {
 
     fn of_headings(&self, places: &[usize]) -> TextTasks {
         let headings = &self.outline.headings;
-        let task = |place: &usize| {
+        let nexts = places.iter().skip(1).map(Some).chain([None]);
+        let task = |(place, next): (&usize, Option<&usize>)| {
             let heading = &headings[*place];
-            let mut after = headings[*place + 1..].iter();
-            let next = after.find(|next| next.level <= heading.level);
-            let end = next.map_or(self.text.len(), |next| next.span.start);
-            let span = heading.span.start..end;
+            let mut span = self.section(*place);
+            if let Some(next) = next {
+                span.end = span.end.min(headings[*next].span.start);
+            }
+            let steps = self.steps(&span);
             let (id, title) = label(&heading.text)
                 .filter(|(_, title)| !title.is_empty())
                 .map_or((None, heading.text.as_str()), |(id, title)| {
@@ -270,13 +326,14 @@ impl Rule<'_> {
                 text_start: heading.span.end,
                 title: title.to_owned(),
                 id,
+                says_done: heading.says_done && heading.mark.is_none() && steps.is_empty(),
                 mark: heading.mark.clone(),
-                steps: self.steps(&span),
+                steps,
                 span,
             }
         };
         TextTasks {
-            tasks: places.iter().map(task).collect(),
+            tasks: places.iter().zip(nexts).map(task).collect(),
             are_headings: true,
             ..TextTasks::default()
         }
@@ -385,16 +442,67 @@ impl Rule<'_> {
             };
             format!("`- {mark}` ({times}) is {state}: counted as pending")
         }));
-        if found.are_headings {
-            let is_left_out = |heading: &&Heading| {
-                heading.level == 2 && is_one_of(ABOUT, &heading.text) && !inside(heading.span.start)
-            };
-            let left_out = self.outline.headings.iter().filter(is_left_out);
-            notes.extend(
-                left_out.map(|heading| format!("`## {}` informs and is not a task", heading.text)),
-            );
+        let tasks = |is_meant: &dyn Fn(&&TextTask) -> bool| {
+            let number = found.tasks.iter().filter(is_meant).count();
+            (number > 0).then(|| count(number as u64, "task"))
+        };
+        let by_words = tasks(&|task| task.says_done);
+        notes.extend(
+            by_words.map(|tasks| format!("done or dropped by its words, so not run: {tasks}")),
+        );
+        let is_ticked =
+            |task: &&TextTask| task.is_done() && task.steps.iter().any(|step| !step.checked);
+        notes.extend(
+            tasks(&is_ticked)
+                .map(|tasks| format!("done by its box, though a step is open: {tasks}")),
+        );
+        let (about, others): (Vec<&Heading>, Vec<&Heading>) = self
+            .left_out(found)
+            .into_iter()
+            .partition(|heading| informs(&heading.text));
+        for (sections, one, many) in [
+            (
+                about,
+                "informs and is not a task",
+                "inform and are not tasks",
+            ),
+            (
+                others,
+                "names no task and is text",
+                "name no task and are text",
+            ),
+        ] {
+            let names = sections
+                .iter()
+                .map(|heading| format!("`{} {}`", "#".repeat(heading.level.into()), heading.text));
+            let names: Vec<String> = names.collect();
+            let verb = if names.len() == 1 { one } else { many };
+            notes.extend((!names.is_empty()).then(|| format!("{} {verb}", names.join(", "))));
         }
         notes
+    }
+
+    /// The sections outside of the tasks that have neither tasks nor boxes.
+    fn left_out(&self, found: &TextTasks) -> Vec<&Heading> {
+        let tasks = found.tasks.iter().map(|task| task.span.clone());
+        let items = self.outline.items.iter().map(|item| item.span.clone());
+        let mut taken: Vec<Range<usize>> = tasks.chain(items).collect();
+        taken.sort_unstable_by_key(|span| span.start);
+        let mut taken = taken.into_iter().peekable();
+        let mut end = 0;
+        let mut left_out = Vec::new();
+        for (place, heading) in self.outline.headings.iter().enumerate() {
+            let section = self.section(place);
+            while let Some(span) = taken.next_if(|span| span.start < section.start) {
+                end = end.max(span.end);
+            }
+            let is_free = taken.peek().is_none_or(|span| span.start >= section.end);
+            if section.start >= end && is_free && (place > 0 || heading.level > 1) {
+                end = section.end;
+                left_out.push(heading);
+            }
+        }
+        left_out
     }
 }
 
@@ -403,8 +511,31 @@ fn says(number: usize, place: &str, one: &str, many: &str) -> String {
     format!("{} {place} {verb}", count(number as u64, "box"))
 }
 
-fn is_one_of(names: &str, heading: &str) -> bool {
+/// Whether a heading's section informs about the plan or its result.
+pub(super) fn informs(heading: &str) -> bool {
+    is_one_of(ABOUT, heading) || is_one_of(APART, heading) || is_criteria_heading(heading)
+}
+
+/// Whether a heading is `Phase 2` or the like.
+fn is_group(heading: &str) -> bool {
+    let mut words = heading.split([' ', ':']);
+    let is_group = words
+        .next()
+        .is_some_and(|word| has_word(GROUP_WORDS, &word.to_lowercase()));
+    is_group
+        && words
+            .next()
+            .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The number of a heading that names a task.
+fn number(heading: &Heading) -> Option<u32> {
+    label(&heading.text)?.0.strip_prefix('t')?.parse().ok()
+}
+
+pub(super) fn is_one_of(names: &str, heading: &str) -> bool {
     let numbered = |c: char| c.is_ascii_digit() || ".) ".contains(c);
+    let heading = heading.split(" (").next().unwrap_or_default();
     let words = heading
         .trim_start_matches(numbered)
         .trim_end_matches(':')

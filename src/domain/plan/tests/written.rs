@@ -129,11 +129,31 @@ fn what_is_not_a_task_is_said() {
     insta::assert_snapshot!(notes("superpowers/loader.md"), @"2 boxes under `Success Criteria` are acceptance criteria");
     insta::assert_snapshot!(notes("kiro/tasks.md"), @"`- [-]` (1 time) is in progress: counted as pending");
     insta::assert_snapshot!(notes("list/nested.md"), @"2 boxes under `- [ ] Serve it` are its steps");
-    insta::assert_snapshot!(notes("headings/plain.md"), @r"
-    `## Overview` informs and is not a task
-    `## Notes` informs and is not a task
-    ");
+    insta::assert_snapshot!(notes("headings/plain.md"), @"`## Overview`, `## Notes` inform and are not tasks");
     insta::assert_snapshot!(notes("taskmaster/tasks.json"), @"cancelled or deferred, so not run: 1 task");
+    insta::assert_snapshot!(notes("headings/apart.md"), @"`## Overview`, `## Future work`, `## Rollback`, `## Technical Details`, `## Context (from discovery)` inform and are not tasks");
+    insta::assert_snapshot!(notes("headings/decorated.md"), @"done or dropped by its words, so not run: 2 tasks");
+    insta::assert_snapshot!(notes("list/struck.md"), @"done or dropped by its words, so not run: 1 task");
+    insta::assert_snapshot!(notes("list/apart.md"), @"1 box under `Out of scope (for now)` is text");
+    insta::assert_snapshot!(plan("p.md", "## Task 1: A\n## 7. G\n## Rollout\n").understood().join("\n"), @"`## 7. G`, `## Rollout` name no task and are text");
+    insta::assert_snapshot!(plan("p.md", "- [x] A\n  - [ ] b\n").understood().join("\n"), @r"
+    1 box under `- [x] A` is its step
+    done by its box, though a step is open: 1 task
+    ");
+    let unread =
+        "- [ ] A\n-[ ] B\n\n- ( ) C\n- [1] D\n\n+[x] E\n\n`-[ ]`\n\n## References\n- [2] F\n";
+    insta::assert_snapshot!(warnings("p.md", unread).join("\n"), @r"
+    p.md:2:1: `-[ ] B` is read as text: a box is written `- [ ] …`
+    p.md:4:1: `- ( ) C` is read as text: a box is written `- [ ] …`
+    p.md:5:1: `- [1] D` is read as text: a box is written `- [ ] …`
+    p.md:7:1: `+[x] E` is read as text: a box is written `- [ ] …`
+    ");
+    let keys = "## A\n- verify: make\n**Depends on:** b\nVerify: it shows\n**Files:** x\n";
+    insta::assert_snapshot!(warnings("p.md", keys).join("\n"), @r"
+    p.md:2:1: this line is read as text: as a key it is `verify: make`
+    p.md:3:1: this line is read as text: as a key it is `depends_on: b`
+    p.md:4:1: this line is read as text: as a key it is `verify: it shows`
+    ");
     let loader = named("superpowers/loader.md");
     assert!(
         loader.details.contains("The plugin loads"),

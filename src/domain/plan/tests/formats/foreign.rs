@@ -341,6 +341,24 @@ fn a_task_list_of_spec_kit_loads() {
 }
 
 #[test]
+fn phases_have_the_level_of_their_headings_and_stories_all_of_their_tasks() {
+    let text = "# Tasks\n## List\n### Phase 1: Setup\n- [ ] T001 A\n### Phase 2: Base\n- [ ] T002 B\n\
+        ### Phase 3: US1\n- [ ] T003 [P] [US1] C\n#### Models\n- [ ] T004 [P] [US1] D\n\
+        ### Phase 4: Polish\n- [ ] T005 [US1] E\n- [ ] T006 F\n";
+    let on = plan("tasks.md", text).tasks.into_iter();
+    let on: Vec<Vec<TaskId>> = on.map(|task| task.depends_on).collect();
+    let expected: [&[TaskId]; 6] = [
+        &[],
+        &[id("T001")],
+        &[id("T002")],
+        &[id("T002")],
+        &[id("T003"), id("T004")],
+        &[id("T005")],
+    ];
+    assert_eq!(on, expected);
+}
+
+#[test]
 fn a_task_lists_state_is_in_its_boxes() {
     let done = set("tasks.md", SPEC_KIT, "T005", TaskStatus::Done);
     let expected = SPEC_KIT
