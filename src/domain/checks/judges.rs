@@ -1,6 +1,7 @@
 //! Who judges the work: one rule for every tool. Product source is left as the work made it, and everything else that
 //! was there before the run is put back for the proof. What no list names is on the safe side: it is put back.
 
+mod imports;
 mod makefile;
 mod manifests;
 mod named;
@@ -21,7 +22,7 @@ use manifests::{CARGO_TOML, COMPOSER_JSON, DENO_JSON, PACKAGE_JSON, PYPROJECT, S
 pub enum Role {
     /// Product source, documents, dependencies: what the work is made of.
     Work,
-    /// Data of no known place: the work's if product code names it and no test and no check does.
+    /// Data, and what no list names: the work's if product code names it and no test and no check does.
     Data,
     /// A test: its content decides the result, and a new one adds to the existing tests.
     Test,
@@ -56,7 +57,8 @@ static CONFIGURATION: Pattern = Pattern::new(
     | (?:^|/)(?:CMakeLists\.txt|meson_options\.txt|[^/]*\.egg-info/[^/]*|environments/test\.rb|test\.exs|rector\.php|ecs\.php)$
     | (?:^|/)(?:GNUm|[Mm])akefile[^/]*$ | (?:^|/)(?:tsconfig|jsconfig|angular|project|nx|turbo|lerna|rush)[^/]*\.json$
     | (?:^|/)(?:Dockerfile|BUILD|WORKSPACE|SConstruct|[Rr]akefile|dune|wscript)[^/]*$ | compose[^/]*\.ya?ml$
-    | \.(?:bazel|bzl|cfg|cmake|csproj|fsproj|gradle|ini|kts|mk|props|pyi|sbt|sln|targets|vbproj)$
+    | \.(?:bazel|bzl|cmake|csproj|fsproj|gradle|kts|mk|props|pyi|sbt|sln|targets|vbproj)$
+    | (?:^|/)(?:coverage|flake8|mypy|php|phpunit|pylint|pytest|setup|tox)[^/]*\.(?:cfg|ini)$
     | (?:^|/)meson\.build$",
 );
 
@@ -169,17 +171,22 @@ impl Judges {
             _ if is_configuration(path) => whole,
             _ if FOREIGN.is_match(path) && FRAMEWORK.is_match(path) => whole,
             _ if is_source => Role::Work,
-            _ if EXPECTED.is_match(path) || self.named.is_example(path) => whole,
+            _ if self.named.is_example(path) => whole,
+            _ if EXPECTED.is_match(path) => Role::Data,
             _ if is_text || PRODUCT.is_match(path) => Role::Work,
-            _ if has(DATA, path) => Role::Data,
-            _ => whole,
+            _ => Role::Data,
         }
     }
 }
 
 /// Whether a path is the source of a product: no test, and nothing that configures checks and builds.
 pub fn is_product_source(path: &str) -> bool {
-    has(LANGUAGES, path) && !is_test(path) && !is_configuration(path)
+    // A program may have no ending.
+    let is_source = match file_name(path).contains('.') {
+        true => has(LANGUAGES, path),
+        false => !(is_notice(path) || DEPENDENCIES.is_match(path)),
+    };
+    is_source && !is_test(path) && !is_configuration(path)
 }
 
 /// Whether a path configures checks and builds, or is what they run.

@@ -2,10 +2,11 @@
 
 use crate::domain::attempt::TestChanges;
 use crate::domain::checks::judges::{
-    Judges, Named, Part, Restored, Role, Start, may_rule_by_name, tests_inside,
+    Judges, Named, Part, Restored, Role, Start, is_product_source, may_rule_by_name, tests_inside,
 };
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
+use crate::domain::text::file_name;
 use crate::git::{
     BlobReader, Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path,
 };
@@ -305,8 +306,8 @@ impl<'r> StartTree<'r> {
         match role {
             Role::Work if change.kind == ChangeKind::Added => role,
             Role::Work => {
-                let old = || self.old(&change.path);
-                if old().is_some_and(|old| holds_tests(&path, &old)) {
+                let old = self.old(&change.path).unwrap_or_default();
+                if holds_tests(&path, &old) || judges.is_helper(&path, &old, self) {
                     return Role::Test;
                 }
                 let by_link = self.role_by_a_link(&path, judges);
@@ -314,7 +315,9 @@ impl<'r> StartTree<'r> {
                     .or(tests_inside(&path).map(Role::Judge))
                     .unwrap_or(role)
             }
-            Role::Data if self.is_of_work(judges, &path) => Role::Work,
+            Role::Data if self.is_of_work(judges, &path, change.kind == ChangeKind::Added) => {
+                Role::Work
+            }
             Role::Data => Role::Judge(Part::Whole),
             // A package in a new directory brings its own manifest.
             Role::Judge(part) if part != Part::Whole && change.kind == ChangeKind::Added => {
@@ -329,30 +332,39 @@ impl<'r> StartTree<'r> {
         }
     }
 
-    /// Whether product code names data, and no test and no check does.
-    fn is_of_work(&self, judges: &Judges, data: &str) -> bool {
-        let name = data.rsplit('/').next().unwrap_or(data);
-        if judges.named.words.iter().any(|word| word.contains(name)) {
+    /// Whether product code names data, and no test and no check does. It must have named what was there before, or a
+    /// comment would be enough to change what judges. A program without an ending is also the work if tests name it.
+    fn is_of_work(&self, judges: &Judges, data: &str, is_new: bool) -> bool {
+        let is_program = !is_new
+            && !file_name(data).contains('.')
+            && self.read(data).is_some_and(|it| it.starts_with("#!"));
+        let name = match file_name(data) {
+            name if name.contains('.') => name.to_owned(),
+            name => format!("/{name}"),
+        };
+        let names = |text: String| text.contains(&name);
+        let mut words = judges.named.words.iter();
+        if !is_program && words.any(|word| word.contains(&name)) {
             return false;
         }
         let mut is_named = false;
-        let new = self
+        let added = self
             .changes
             .values()
             .filter(|change| change.kind == ChangeKind::Added);
-        let new = new.map(|change| display_path(&change.path));
-        for path in self.paths().iter().cloned().chain(new).take(MAX_SEARCHED) {
-            let role = judges.of_old(&path);
-            let texts = [
-                self.read(&path),
-                self.changes.get(&path).map(|change| self.now(change)),
-            ];
-            if path != data && texts.iter().flatten().any(|text| text.contains(name)) {
-                match role {
-                    Role::Work => is_named = true,
-                    Role::Data => {}
-                    Role::Test | Role::Judge(_) => return false,
-                }
+        let added = added.map(|change| display_path(&change.path));
+        for path in self.paths().iter().cloned().chain(added).take(MAX_SEARCHED) {
+            if path == data {
+                continue;
+            }
+            let before = self.read(&path).is_some_and(names);
+            let now = self.changes.get(&path).map(|change| self.now(change));
+            let now = now.is_some_and(names);
+            match judges.of_old(&path) {
+                Role::Work if is_product_source(&path) => is_named |= before || is_new && now,
+                Role::Test if is_program => is_named |= before,
+                Role::Test | Role::Judge(_) if (before || now) && !is_program => return false,
+                _ => {}
             }
         }
         is_named

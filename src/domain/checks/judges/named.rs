@@ -1,6 +1,9 @@
 //! What the command lines of checks name: the programs of the work tree that they run, directly, by a recipe or by a
 //! script of a package, and the directories in which they run.
 
+mod configured;
+
+use super::imports::is_imported;
 use super::makefile::{OTHER_GOALS, recipes_of};
 use crate::checks::tests_changed::is_test;
 use crate::command_line::{After, CommandLine, Simple, entered};
@@ -92,12 +95,8 @@ static CHECKS: Pattern = Pattern::new(
 /// Stems of files that start the work itself.
 static ENTRY_POINT: Pattern = Pattern::new(r"(?:^|/)(?:__main__|cli|index|main|server)\.\w+$");
 
-/// Files that configure test runners.
-const CONFIGURATIONS: &str = "setup.cfg pytest.ini tox.ini pyproject.toml package.json .mocharc.yml .mocharc.yaml
-    .mocharc.json .mocharc.js .mocharc.cjs phpunit.xml phpunit.xml.dist ava.config.js cypress.config.js
-    cypress.config.ts jest.config.js jest.config.ts jest.config.mjs jest.config.cjs jest.config.json karma.conf.js
-    playwright.config.js playwright.config.ts vite.config.js vite.config.ts vitest.config.js vitest.config.ts
-    spec/support/jasmine.json";
+/// Files that start the directory that an interpreter gets.
+const STARTS: [&str; 3] = ["__main__.py", "index.js", "index.ts"];
 
 /// Directories in which the work lies, whatever gets them.
 static PRODUCT: Pattern = Pattern::new(r"(?:^|/)(?:app|lib|src|packages|crates|cmd|internal|pkg)$");
@@ -116,7 +115,7 @@ impl Named {
         for command in commands {
             walk.shell(command, "", &Place::default());
         }
-        walk.configured_tests();
+        walk.configured();
         walk.found
     }
 
@@ -288,9 +287,8 @@ impl Walk<'_> {
                     dirs.extend(self.directories_at(&dir, value));
                 }
                 let is_script = own_option == "-f" && FILTERS.contains(&file_name(before));
-                let runs = at + behind < words.len()
-                    || is_script
-                    || INTERPRETER.is_match(file_name(before));
+                let loads = INTERPRETER.is_match(file_name(before));
+                let runs = at + behind < words.len() || is_script || loads;
                 let configures = !is_script
                     && CONFIGURES.is_match(own_option)
                     && !(own_option == "-c" && judges);
@@ -300,6 +298,7 @@ impl Walk<'_> {
                     place,
                     Use {
                         runs: runs && !only_parses,
+                        loads: loads && !only_parses,
                         is_module: option == "-m",
                         configures: configures && !place.in_script,
                         is_runner,
@@ -336,19 +335,24 @@ impl Walk<'_> {
             let Some(path) = entered(Some(dir), word) else {
                 continue;
             };
-            let module = path.replace('.', "/");
-            let candidates = if used.is_module {
-                vec![format!("{module}.py"), format!("{module}/__main__.py")]
-            } else {
-                vec![path.clone()]
-            };
+            let said = path.replace('.', "/");
+            let mut candidates = vec![path.clone()];
+            if used.is_module || used.loads || used.configures {
+                candidates.extend(self.modules(&path));
+            }
+            if used.is_module || used.loads {
+                candidates.extend(STARTS.map(|start| format!("{said}/{start}")));
+            }
             for path in &candidates {
                 if !self.start.is_file(path) {
                     continue;
                 }
                 let is_program =
                     used.runs || used.is_module || word.contains('/') && self.is_program(path);
-                let is_work = place.in_script || place.is_judged || ENTRY_POINT.is_match(path);
+                let is_entry = ENTRY_POINT.is_match(path)
+                    // What starts a directory is the work if others import from there.
+                    && (!self.start.is_directory(&said) || is_imported(path, self.start));
+                let is_work = place.in_script || place.is_judged || is_entry;
                 let counts = is_program && (!is_work || CHECKS.is_match(path));
                 if counts || used.configures {
                     self.script(path, dir, place);
@@ -462,39 +466,6 @@ impl Walk<'_> {
         }
     }
 
-    /// Directories of tests under other names that the configuration of a test runner gives.
-    fn configured_tests(&mut self) {
-        static TESTS: Pattern = Pattern::new(
-            r#"["']?\b(?:testpaths|testMatch|testRegex|roots|spec|testDir|specPattern|spec_dir|spec_files|directory)["']?\s*[:=>](\s*\[[^\]]*\]|(?:\s*\n\s*-\s[^\n]*)+|(?:[ \t]*\n[ \t]+\w[^\n:=]*)+|[^\n,}]*)"#,
-        );
-        let mut dirs = vec![String::new()];
-        dirs.extend(self.found.directories.iter().cloned());
-        let names = CONFIGURATIONS.split_whitespace();
-        let paths = names.flat_map(|name| dirs.iter().filter_map(|dir| entered(Some(dir), name)));
-        for path in paths.collect::<Vec<_>>() {
-            let Some(text) = self.start.read(&path) else {
-                continue;
-            };
-            for found in TESTS.captures_iter(&text) {
-                let words = found[1].split(|c: char| !(c.is_alphanumeric() || "./_-*".contains(c)));
-                for word in words {
-                    let word = word
-                        .replace("rootDir", "")
-                        .split('*')
-                        .next()
-                        .unwrap_or_default()
-                        .to_owned();
-                    let Some(dir) = entered(Some(parent(&path)), word.trim_matches('/')) else {
-                        continue;
-                    };
-                    if !dir.is_empty() && !PRODUCT.is_match(&dir) && self.start.is_directory(&dir) {
-                        self.found.tests.insert(dir);
-                    }
-                }
-            }
-        }
-    }
-
     /// The directories that a word stands for, which may have a `*` for one name.
     fn directories_at(&self, dir: &str, word: &str) -> Vec<String> {
         let Some(path) = entered(Some(dir), word.trim_end_matches('/')) else {
@@ -531,6 +502,8 @@ impl Walk<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Use {
     runs: bool,
+    /// Whether an interpreter gets the word, so that it may be a directory or without an ending.
+    loads: bool,
     is_module: bool,
     configures: bool,
     is_runner: bool,

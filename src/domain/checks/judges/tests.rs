@@ -166,6 +166,36 @@ const PROJECTS: &[Project] = &[
         new_work: "",
     },
     Project {
+        check: "npm test && python -m quality && python3 -m app && node gate && node -r ./hook go.js && python -m pytest",
+        files: &[
+            (
+                "package.json",
+                "{\"jest\":{\"setupFiles\":[\"<rootDir>/boot.js\"]},\"exports\":{\"require\":\"./own.js\"},\"scripts\":{\"test\":\"mocha --require ./lib/start\"}}",
+            ),
+            (
+                ".mocharc.json",
+                "{\"require\": [\"./more.js\", \"./shared.js\"]}",
+            ),
+            ("boot.js", ""),
+            ("lib/start.js", ""),
+            ("more.js", ""),
+            ("shared.js", ""),
+            ("own.js", ""),
+            ("src/uses.js", "require('../shared.js');"),
+            ("quality/__main__.py", "from calc import total"),
+            ("app/__main__.py", ""),
+            ("app/core.py", "from .util import x"),
+            ("gate/index.js", ""),
+            ("hook.js", ""),
+            ("conftest.py", "pytest_plugins = [\"support.fix\"]"),
+            ("support/fix.py", ""),
+        ],
+        judge: "boot.js lib/start.js more.js quality/__main__.py gate/index.js hook.js support/fix.py setup.cfg tox.ini",
+        work: "own.js shared.js app/__main__.py app/core.py bin/tool.py",
+        new_judge: "",
+        new_work: "",
+    },
+    Project {
         check: "bundle exec rspec && rubocop",
         files: &[],
         judge: "Rakefile .rspec .rubocop.yml .rubocop_todo.yml spec/a_spec.rb spec/spec_helper.rb spec/support/x.rb config/environments/test.rb rakelib/a.rake features/steps/a.rb vendor/bundle/gems/rspec-core-3.12/lib/rspec/core.rb",
@@ -255,6 +285,51 @@ fn new_files_judge_if_they_may_rule_what_was_there() {
                 assert_eq!(rules, expected, "{}: {path}", project.check);
             }
         }
+    }
+}
+
+#[test]
+fn a_source_that_only_tests_import_helps_them_if_it_asserts() {
+    const ASSERTS: &str = "def same(a, b):\n    assert a == b\n";
+    let tree = Tree::of(&[
+        (
+            "calc.py",
+            "def total(xs):\n    assert xs\n    return sum(xs)\n",
+        ),
+        ("same.py", ASSERTS),
+        ("used.py", ASSERTS),
+        ("alone.py", ASSERTS),
+        ("fix.py", "import pytest\n"),
+        ("util/same.js", "const assert = require('node:assert');\n"),
+        ("tools/Same.pm", "use Test::More;\n"),
+        ("src/calc.js", ""),
+        ("lib/Calc.pm", ""),
+        ("app.py", "from used import same\n"),
+        ("conftest.py", "from fix import want\n"),
+        (
+            "tests/test_calc.py",
+            "from calc import total\nfrom same import same\nfrom used import same\n",
+        ),
+        ("tests/test_alone.py", "import alone\n"),
+        (
+            "test/a.test.js",
+            "require('../src/calc.js'); require('../util/same.js');\n",
+        ),
+        ("t/a.t", "use Calc;\nuse Same;\n"),
+    ]);
+    let judges = Judges::of(["make test"], &tree, &[], &[]);
+    for (path, expected) in [
+        ("same.py", true),
+        ("fix.py", true),
+        ("util/same.js", true),
+        ("tools/Same.pm", true),
+        ("calc.py", false),
+        ("used.py", false),
+        ("alone.py", false),
+        ("src/calc.js", false),
+    ] {
+        let text = tree.read(path).unwrap_or_default();
+        assert_eq!(judges.is_helper(path, &text, &tree), expected, "{path}");
     }
 }
 
