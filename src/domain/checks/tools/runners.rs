@@ -16,13 +16,16 @@ pub(super) const CTEST: Tool = Tool {
     name: "CTest",
     signs: &[
         r"^\s*\d+/\d+ Test +#\d+: ",
-        r"^\d+% tests passed, \d+ tests? failed out of \d+$",
+        r"^\d+% tests passed(?:, \d+ tests? failed)? out of \d+$",
     ],
     lines: &[
         r"^\s*\d+/\d+ Test +#\d+: (?<test>\S.*?) \.*\s*\*\*\*(?<text>[A-Z][a-z]+(?: [A-Z][a-z]+)*)",
         r"^\t\s*\d+ - (?<listed>\S.*) \([A-Z][^()]*\)(?:\s.*)?$",
     ],
-    summary: &[r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)$"],
+    summary: &[
+        r"^\d+% tests passed, (?<failed>\d+) tests? failed out of (?<total>\d+)$",
+        r"^100% tests passed(?<failed>) out of (?<total>\d+)$",
+    ],
     headers: &[r"\s*\d+/\d+\ Test\ +\#\d+:\ .*\*\*\*"],
     ..RUNNER
 };
