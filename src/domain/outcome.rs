@@ -8,7 +8,6 @@ pub use words::{Conclusion, HeldBack, Reason, RunStatus, TaskEnd};
 use super::settings::OnFinding;
 use super::snapshot::RevId;
 use super::text::{count, one_line, some_of};
-use crate::checks::tests_changed::is_test;
 use serde::{Deserialize, Serialize};
 
 /// How a task ended.
@@ -469,24 +468,10 @@ impl Outcome {
             } else {
                 format!(" (others that changed: {})", listed(&others))
             };
-            let are_named =
-                !tests.is_empty() && !tests.iter().any(|test| test.starts_with("check "));
-            return if are_named && is_test(file) {
-                let (expect, fail) = if tests.len() == 1 {
-                    ("expects", "the old one fails")
-                } else {
-                    ("expect", "the old ones fail")
-                };
-                format!(
-                    "{done}; {} {expect} something else now in `{file}`, and {fail}{others}",
-                    listed(tests)
-                )
-            } else {
-                format!(
-                    "{done}; it passes only with the changed `{file}`: without that change, these fail: {}{others}",
-                    listed(tests)
-                )
-            };
+            return format!(
+                "{done}; it passes only with the changed `{file}`: without that change, these fail: {}{others}",
+                listed(tests)
+            );
         }
         match unknown {
             Some(why) if files.is_empty() => format!("{done}: {why}"),

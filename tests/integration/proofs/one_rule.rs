@@ -43,7 +43,7 @@ const CASES: &[Case] = &[
         check: UNITTEST,
         agent: "sed -i 's/, 2)/, 1)/' tests/test_calc.py",
         reason: "changed_expectations",
-        says: "test_two expects something else now in `tests/test_calc.py`, and the old one fails",
+        says: "it passes only with the changed `tests/test_calc.py`: without that change, these fail: test_two",
     },
     Case {
         name: "a test expects something else beside other changes",
