@@ -173,8 +173,7 @@ const PERSON: &str = "\
 
 /// Phrases about an exhausted account. Some providers use them for a limit per minute, and then say when to
 /// retry.
-const QUOTA: &str =
-    "insufficient_quota|insufficient quota|exceeded your current quota|quota exceeded";
+const QUOTA: &str = "insufficient_quota|insufficient quota|exceeded your current quota|exhausted your|quota exceeded";
 
 /// Phrases about a request that exceeds the model's context window.
 const CONTEXT: &str = "\
@@ -188,9 +187,8 @@ const FILTER: &str = "\
     content_filter|content filter|content management policy|content_policy|content policy|responsibleaipolicy|\
     prohibited_content|violate our usage policy|flagged as potentially violating|blocked by safety|safety settings";
 
-/// Other phrases about a request that would be refused again.
-const REJECTED: &str =
-    "invalid prompt|no conversation found with session id|no rollout found for thread id";
+/// Other phrases about a request that would be refused again, or a limit that the agent has set itself.
+const REJECTED: &str = "invalid prompt|max turns|max output tokens|no conversation found with session id|no rollout found for thread id";
 
 /// Phrases about temporary problems.
 const TRANSIENT: &str = "\
@@ -304,7 +302,14 @@ fn status_in(lower: &str) -> Option<u16> {
 
 /// The wait that a text names, in milliseconds.
 fn retry_after_in(lower: &str) -> Option<u64> {
-    const PHRASES: &[&str] = &["again in", "retry in", "resets in", "reset in", "wait"];
+    const PHRASES: &[&str] = &[
+        "again in",
+        "retry in",
+        "resets in",
+        "reset in",
+        "reset after",
+        "wait",
+    ];
     const HEADERS: &[&str] = &["retry-after", "retry after", "retry_after", "retrydelay"];
     let after = |phrase: &&str| lower.find(*phrase).map(|at| &lower[at + phrase.len()..]);
     let header = HEADERS.iter().filter_map(after).find_map(header_value);

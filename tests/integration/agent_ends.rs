@@ -208,16 +208,21 @@ fn an_agent_that_exits_with_an_error_after_a_change_is_asked_to_go_on() {
 }
 
 #[test]
-fn the_checks_judge_the_work_of_an_agent_that_always_exits_with_an_error() {
-    for end in ["echo 'All done.'; exit 7", "exit 7"] {
+fn the_checks_judge_the_work_of_an_agent_that_always_ends_with_an_error() {
+    let error = "prompt is too long: 210000 tokens > 200000 maximum";
+    for (end, what, name) in [
+        ("echo 'All done.'; exit 7", "exit code 7", "7"),
+        ("exit 7", "exit code 7", "7"),
+        (&*format!("echo '{error}'"), error, error),
+    ] {
         let project = project();
         let run = run(&project, &format!("echo fixed > a.txt; {end}"), &[]).expect(0);
         assert_eq!(run.task(0)["turns"].as_array().unwrap().len(), 2, "{end}");
         assert_eq!(run.task(0)["reason"], "verified", "{end}");
-        let said = "the agent ended with exit code 7, and the checks judged its work";
-        assert!(run.stdout.contains(said), "{}", run.stdout);
+        let said = format!("the agent ended with {what}, and the checks judged its work");
+        assert!(run.stdout.contains(&said), "{}", run.stdout);
         let evidence = run.task(0)["evidence"].as_array().unwrap().clone();
-        let line = json!({"kind": "agent_failed", "names": ["7"]});
+        let line = json!({"kind": "agent_failed", "names": [name]});
         assert!(evidence.contains(&line), "{evidence:?}");
     }
 }

@@ -14,6 +14,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::Pattern;
 use decide::Marked;
 use normalise::normalise;
 
@@ -93,15 +94,37 @@ pub fn library_error(text: &str) -> Option<&str> {
     (error.lines().count() <= LAST_LINES).then_some(error)
 }
 
-/// The error of a model with which a text ends. An agent that was cut off in its work prints it below whatever it
-/// printed before. A line that says what was done only speaks of an error.
+/// The error of a model with which a text ends. An agent that was cut off in its work prints it below or behind whatever
+/// it printed before. What says what was done, or what the code does, only speaks of an error.
 pub fn error_at_end(text: &str) -> Option<&str> {
+    static SPEAKS: Pattern = Pattern::new(
+        r#"(?i)["`]|\b(?:after|already|answers?|an?|for|gets?|handles?|if|is (?:now|shown)|means|raises?|receives?|returns?|sends?|shows?|throws?|when|with)\b"#,
+    );
     if let Some(error) = library_error(text) {
         return Some(error);
     }
     let last = text.trim_end().lines().next_back()?.trim();
-    let marked = Marked::new(normalise(last));
-    (marked.is_error() && !marked.says_done()).then_some(last)
+    let sentence = last
+        .rsplit_once(". ")
+        .map_or(last, |(_, sentence)| sentence);
+    let behind = (!SPEAKS.is_match(sentence)).then_some(sentence);
+    [Some(last), behind].into_iter().flatten().find(|said| {
+        let marked = Marked::new(normalise(said));
+        marked.is_error() && !marked.says_done()
+    })
+}
+
+/// The trace of a crash with which a text ends.
+pub fn crash_at_end(text: &str) -> Option<&str> {
+    static BEGINS: Pattern = Pattern::of_lines(
+        r"^(?:Traceback \(most recent call last\):|panic: |goroutine \d+ \[|thread .* panicked at |node:[\w/]+:\d+$)",
+    );
+    static ENDS: Pattern = Pattern::new(
+        r"^(?:\s|[\w.]*(?:Error|Exception|Interrupt)\b|Node\.js v\d|exit status \d|note: |thread .* panicked at )|\)$",
+    );
+    let trace = &text[BEGINS.find_at(text, 0)?.start..];
+    let last = trace.trim_end().lines().next_back()?;
+    (ENDS.is_match(last) && !trace.contains("```")).then_some(trace)
 }
 
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The

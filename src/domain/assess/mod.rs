@@ -3,7 +3,7 @@
 pub mod message;
 
 use super::agent::{AgentReport, ApiError, ApiErrorClass};
-use super::api_error::classify_error_text;
+use super::api_error::{classify_error_text, classify_final};
 use super::snapshot::Snapshot;
 use super::text::{cap_chars, first_line, has_word};
 use message::{FailedReport, MessageClass, library_error, read_message};
@@ -55,6 +55,9 @@ pub struct Assessment {
     /// The exit code of the agent's process, if it is not 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_exit: Option<i32>,
+    /// The error of a model that is all that the agent said in a turn that changed nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
 }
 
 /// A limit that cut a turn off.
@@ -191,7 +194,10 @@ fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     }
     let text = said(facts);
     if !unchanged(facts) {
-        return message::error_at_end(text).and_then(classify_error_text);
+        let crash = || message::crash_at_end(text).map(|trace| classify_final(None, trace));
+        return message::error_at_end(text)
+            .and_then(classify_error_text)
+            .or_else(crash);
     }
     match read_message(text, facts.report.final_message_cut).class {
         MessageClass::Error => classify_error_text(library_error(text).unwrap_or(text)),
@@ -317,7 +323,9 @@ fn from_message(facts: &TurnFacts<'_>) -> Assessment {
         .satisfied_why
         .clone()
         .unwrap_or_else(|| detail.into());
+    let is_error = reading.class == MessageClass::Error;
     Assessment {
+        last_error: reading.indicators.first().filter(|_| is_error).cloned(),
         indicators: reading.indicators,
         ..plain(kind, detail)
     }
@@ -332,6 +340,7 @@ fn plain(kind: AssessmentKind, detail: String) -> Assessment {
         failed_report: None,
         cut_off: None,
         error_exit: None,
+        last_error: None,
     }
 }
 

@@ -307,7 +307,61 @@ fn a_changed_turn_that_ends_in_an_error_of_the_model_is_cut_off() {
             "prompt is too long: 213462 tokens > 200000 maximum",
             K::AgentCrashed,
         ),
+        (
+            "[API Error: You have exhausted your daily quota on this model.]",
+            K::AgentUnavailable,
+        ),
+        (
+            "[API Error: You have exhausted your capacity on this model. Your quota will reset after 3h.]",
+            K::AgentTransient,
+        ),
+        (
+            "I fixed total. You exceeded your current quota, please check your plan and billing details.",
+            K::AgentUnavailable,
+        ),
+        (
+            "Done with half. prompt is too long: 210000 tokens > 200000 maximum",
+            K::AgentCrashed,
+        ),
+        (
+            "I have changed it. Stopping here: weekly limit reached, resets Mon 10am.",
+            K::AgentTransient,
+        ),
+        ("Reached max turns (30)", K::AgentCrashed),
+        ("Error: max output tokens reached (32000)", K::AgentCrashed),
+        (
+            "node:events:497\n      throw er; // Unhandled\n\nError: read ECONNRESET\n    at A.b (node:c:1:2)\n\nNode.js v20.20.2",
+            K::AgentTransient,
+        ),
+        (
+            "panic: runtime error: index out of range [1]\n\ngoroutine 1 [running]:\nmain.main()",
+            K::AgentCrashed,
+        ),
+        (
+            "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'",
+            K::AgentCrashed,
+        ),
         // These only speak of an error.
+        (
+            "I fixed it. Clients over the rate limit get 429 Too Many Requests.",
+            K::Changed,
+        ),
+        (
+            "Fixed. Note: the message \"context length exceeded\" is now shown to the user.",
+            K::Changed,
+        ),
+        (
+            "It was:\n\n    Traceback (most recent call last):\n      File \"x.py\", line 1\n    IndexError: list index out of range",
+            K::Changed,
+        ),
+        (
+            "It was:\n```\npanic: x\n\ngoroutine 1 [running]:\nmain.main()\n```",
+            K::Changed,
+        ),
+        (
+            "Traceback (most recent call last):\nIndexError: x\n\nThe bounds are checked there.",
+            K::Changed,
+        ),
         (
             "The limiter already answers 429, nothing to change.",
             K::Changed,

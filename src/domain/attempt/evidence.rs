@@ -27,7 +27,7 @@ pub enum EvidenceKind {
     NoTestRan,
     /// The task changed no source of the product, and no check went from failing to passing.
     NoProductCode,
-    /// The agent's last turn ended with an exit code other than 0.
+    /// The agent's last turn ended with an exit code other than 0 or with nothing but an error of its model.
     AgentFailed,
     /// The work is without changes of protected paths.
     HeldBack,
@@ -38,7 +38,7 @@ pub enum EvidenceKind {
 pub struct EvidenceLine {
     /// The kind.
     pub kind: EvidenceKind,
-    /// The tests, the files of tests, the checks, the exit code, the protected paths, or the reason why the result is unknown.
+    /// The tests, the files of tests, the checks, the exit code or error, the protected paths, or the reason why the result is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
@@ -81,7 +81,9 @@ impl EvidenceLine {
             }
             EvidenceKind::NoProductCode => "no product code changed".into(),
             EvidenceKind::AgentFailed => {
-                format!("the agent ended with exit code {names}, and the checks judged its work")
+                let is_code = names.parse::<i32>().is_ok();
+                let what = if is_code { "exit code " } else { "" };
+                format!("the agent ended with {what}{names}, and the checks judged its work")
             }
             EvidenceKind::HeldBack => {
                 format!("changes of protected paths are left out and wait for you: {names}")
@@ -114,12 +116,8 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
             idle.iter().cloned(),
         ));
     }
-    let code = state.error_exit.filter(|_| !lines.is_empty());
-    if let Some(code) = code {
-        lines.push(EvidenceLine::new(
-            EvidenceKind::AgentFailed,
-            [code.to_string()],
-        ));
+    if let Some(error) = state.last_error.clone().filter(|_| !lines.is_empty()) {
+        lines.push(EvidenceLine::new(EvidenceKind::AgentFailed, [error]));
     }
     let held: BTreeSet<&String> = state.held.iter().flat_map(|held| &held.paths).collect();
     if !held.is_empty() {

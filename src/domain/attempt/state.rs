@@ -98,8 +98,8 @@ pub struct TaskState {
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
     pub waits: u32,
-    /// The exit code with which the agent's last turn ended, if it is not 0.
-    pub error_exit: Option<i32>,
+    /// The exit code with which the agent's last turn ended, if it is not 0, or the error that was all it said.
+    pub last_error: Option<String>,
     /// The question with which the last turn ended, if only a person can answer it.
     pub asks: Option<String>,
     /// Whether the turn before ended with the same one.
@@ -461,7 +461,8 @@ impl TaskState {
         self.asks = question;
         self.heard(turn);
         if self.role() != Role::Reviewer {
-            self.error_exit = turn.assessment.error_exit;
+            let exit = turn.assessment.error_exit.map(|code| code.to_string());
+            self.last_error = exit.or_else(|| turn.assessment.last_error.clone());
         }
         match turn.assessment.kind {
             // The attempt belongs to the work under review, which has not changed.

@@ -46,7 +46,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         output,
         shown_unchanged,
         waits,
-        error_exit: _,
+        last_error: _,
         asks,
         asks_again,
         idle_cuts,

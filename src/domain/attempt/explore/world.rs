@@ -171,6 +171,7 @@ fn cut_off(kind: K, cut_off: Option<CutOff>, after: Snapshot) -> Observation {
             retry_after_ms: None,
             failed_report: None,
             error_exit: (kind == K::AgentCrashed && cut_off.is_none()).then_some(1),
+            last_error: None,
             cut_off,
         },
         tests: tests_of(&after),
