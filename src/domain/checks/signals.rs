@@ -92,23 +92,24 @@ const MAX_TEXT: usize = 200;
 const NEAR: u32 = 3;
 
 static SUPPRESSION: Pattern = Pattern::new(
-    r"(?x)\#\s*(?:noqa\b|type:\s*ignore|pyright:\s*ignore|pylint:\s*disable|mypy:\s*ignore|nosec\b|pragma:\s*no\ cover|rubocop:disable|shellcheck\s+disable)
+    r"(?x)\#\s*(?:(?:flake8:\s*|ruff:\s*)?noqa\b|isort:\s*skip|type:\s*ignore|pyright:\s*ignore|pylint:\s*disable|mypy:\s*ignore|nosec\b|pragma:\s*no\ cover|rubocop:disable|shellcheck\s+disable)
     | @ts-(?:ignore|nocheck|expect-error) | (?:eslint|tslint|stylelint|oxlint)-disable | (?:biome|deno-lint)-ignore | (?:istanbul|c8|v8)\ ignore
-    | \#!?\[(?:allow|expect|cfg_attr\([^\]]*allow)\b | //\s*nolint\b | \bNOLINT | @SuppressWarnings | @Suppress\( | @phpstan-ignore | phpcs:ignore | \#pragma\ warning\ disable
-    | :\s*any\b(?:\[\])?\s*[,;)=|{] | \bas\s+(?:any|unknown\s+as)\b",
+    | \#!?\[(?:allow|expect|cfg_attr\([^\]]*allow)\b | //\s*nolint\b | \bNOLINT | @SuppressWarnings | @Suppress\( | @phpstan-ignore | phpcs:ignore | \#pragma\ (?:warning\ disable|GCC\ diagnostic\ ignored)
+    | @(?:typing\.)?no_type_check\b | (?:^|[^:]):\s*any\b(?:\[\])?\s*[,;)=|{] | \bas\s+(?:any|unknown\s+as)\b",
 );
 static TEST_DETECTION: Pattern = Pattern::new(
-    r"(?x)\b(?:PYTEST_CURRENT_TEST|JEST_WORKER_ID|VITEST(?:_WORKER_ID)?|RUST_TEST_THREADS|PHPUNIT_\w+|CYPRESS|PLAYWRIGHT)\b
-    | \b(?:pytest|unittest|_pytest|vitest|mocha|jasmine|rspec|minitest|phpunit)\b | \bTest2?::\w | \bjest\b | \bjest\.fn\b
+    r"(?x)\b(?:PYTEST_CURRENT_TEST|JEST_WORKER_ID|NODE_TEST_CONTEXT|HARNESS_ACTIVE|VITEST(?:_WORKER_ID)?|RUST_TEST_THREADS|PHPUNIT_\w+|CYPRESS|PLAYWRIGHT)\b
+    | \b(?:pytest|unittest|_pytest|vitest|jasmine|rspec|minitest|phpunit)\b | \b(?:from|import|require|modules)\b.*\bmocha\b | \bTest2?::\w | \bjest\b | \bjest\.fn\b
     | NODE_ENV\W{1,12}test\b | RAILS_ENV\W{1,12}test\b | \btesting\.Testing\(\) | \bcfg!\(test\) | \bcfg\(not\(test\)\) | \b_?is_?[Tt]est(?:ing|_?[Mm]ode)?\(
-    | \b(?:inspect\.stack|sys\._getframe|traceback\.extract_stack)\( | sys\.argv\[0\].*test",
+    | \b(?:inspect\.stack|sys\._getframe|traceback\.extract_stack)\( | \btest.*sys\.argv\[0\]|sys\.argv\[0\].*test
+    | \btypeof\s+(?:expect|describe)\b | \bthread::current\(\)\.name\(\)\s*==",
 );
 static EARLY_EXIT: Pattern = Pattern::new(
-    r"(?x)\b(?:sys\.exit|os\._exit|process\.exit|Deno\.exit|os\.Exit|System\.exit|exitProcess|process::exit|syscall\.Exit|_exit|quit)\(\s*0?\s*\)
+    r"(?x)\b(?:sys\.exit|os\._exit|process\.exit|Deno\.exit|os\.Exit|System\.exit|exitProcess|process::exit|syscall\.Exit|_exit)\(\s*0?\s*\) | (?:^|[^.\w])quit\(\s*0?\s*\) | \btrap\s+['\x22]exit(?:\s+0)?\b
     | (?:^|[;&|{]\s*)exit(?:\s+0|\s*\(\s*0?\s*\))?\s*;?\s*$ | \bprocess\.exitCode\s*=\s*0\b",
 );
 static STUB: Pattern = Pattern::new(
-    r"(?xi)\b(?:todo|unimplemented)!\( | \bNotImplemented(?:Error|Exception)?\b | not\ (?:yet\ )?implemented | \bTODO\(\)
+    r"(?xi)\b(?:todo|unimplemented)!\( | \bNotImplemented(?:Error|Exception)?\b | (?-i:\b[Nn]ot\ (?:yet\ )?implemented) | \b(?:throw|raise|panic!|error)\b.*\bnot\ (?:yet\ )?implemented | \bTODO\(\)
     | \bUnsupportedOperationException\(\s*\) | \bfatalError\(",
 );
 static SWALLOWED: Pattern = Pattern::new(
@@ -120,22 +121,26 @@ static BEGINS_HANDLER: Pattern =
 static ENDS_HANDLER: Pattern = Pattern::new(r"^\s*(?:pass|\.\.\.|continue|\}|end)\s*;?$");
 static PATCHED: Pattern = Pattern::new(
     r"(?x)\b[A-Z]\w*\.prototype\.\w+\s*= | \bObject\.(?:defineProperty|assign)\(\s*(?:\w+\.prototype|globalThis|global|window)\b | \b(?:globalThis|global|window)\.\w+\s*=[^=]
-    | \b(?:builtins|sys|os|time|datetime|random|unittest|pytest)\.\w+\s*=[^=] | \bsetattr\(\s*(?:[a-z]\w*\s*,\s*['\x22]__|builtins|sys\b|[A-Z]) | \bsys\.modules\[ | \b__eq__\s*=[^=]
+    | (?:^|[^.\w])(?:builtins|sys|os|time|datetime|random|unittest|pytest|assert)\.\w+\s*=[^=]
+    | \brequire\([^)]*\)(?:\.\w+)+\s*=[^=] | \bObject\.assign\(\s*require\( | \bsetattr\(\s*(?:[a-z]\w*\s*,\s*['\x22]__|builtins|sys\b|[A-Z]) | \bsys\.modules\[ | \b__eq__\s*=[^=]
     | ^\s*class\s+(?:String|Integer|Float|Array|Hash|Object|NilClass|Kernel)\s*$ | \bmonkey_?patch | \bdef\s+__eq__\b.*\breturn\s+True\b | ^\s*(?:function\s+)?(?:test|exit)\s*\(\)\s*\{",
 );
 static SKIP: Pattern = Pattern::new(
     r"(?x)@(?:pytest\.mark\.|unittest\.)?(?:skip|skipif|skipIf|skipUnless|xfail|expectedFailure)\b | \b(?:pytest|self|unittest)\.(?:skip|skipTest|xfail|importorskip)\(
     | \b(?:it|test|describe|context|suite)\.(?:skip|only|todo|fixme|failing)\b | \b(?:xit|xtest|xdescribe|xcontext|fit|fdescribe)\( | \bt\.Skip(?:f|Now)?\( | \#\[ignore\b
-    | @(?:Disabled|Ignore)\b | \bmarkTest(?:Skipped|Incomplete)\( | ^\s*(?:pending|skip)\b | \[(?:Ignore|Explicit)\b | \bSkip\s*=\s*\x22 | \bGTEST_SKIP\(",
+    | @(?:Disabled|Ignore)\b | \bmarkTest(?:Skipped|Incomplete)\( | ^\s*(?:pending|skip)\b\s*(?:$|[^\s=+\-.,:\])]) | \{\s*(?:skip|todo):\s*(?:true|['\x22]) | \bt\.(?:skip|todo)\( | \[(?:Ignore|Explicit)\b | \bSkip\s*=\s*\x22 | \bGTEST_SKIP\(",
 );
 static ASSERTION: Pattern = Pattern::new(
-    r"\b(?:assert\w*|expect|should|verify|require|ASSERT_\w+|EXPECT_\w+|XCTAssert\w*|refute\w*|must_\w+)\b\s*[!(.:{ ]|\bt\.(?:Error|Fatal|is|true|deepEqual)f?\(",
+    r"\b(?:assert\w*|expect|should|verify|require|ASSERT_\w+|EXPECT_\w+|XCTAssert\w*|refute\w*|must_\w+)\b\s*[!(.:{ ]|\bt\.(?:Error|Fatal|is|true|deepEqual)f?\(|\b(?:not)?(?:[dD]eep)?(?:[sS]trict)?[eE]qual\(|\b(?:ok|throws|rejects)\(",
+);
+static IMPORT: Pattern = Pattern::new(
+    r"^\s*(?:import\b|from\b|use\b|(?:const|let|var)\b[^=]*=\s*require\b|require\s*\(?['\x22][^'\x22]*['\x22]\)?;?\s*$)",
 );
 static MOCK: Pattern = Pattern::new(
     r#"\b(?:patch|mock|doMock|spyOn|stub|replace|importMock)(?:\.object)?\(\s*["'`]?([\w@./-]+)"#,
 );
 static LITERAL: Pattern =
-    Pattern::new(r#""([^"\\]{3,80})"|'([^'\\]{3,80})'|(?:^|[^\w.])(-?\d+\.\d+|\d{3,})\b"#);
+    Pattern::new(r#""([^"\\\n]{0,80})"|'([^'\\\n]{0,80})'|(?:^|[^\w.])(-?\d+\.\d+|\d{3,})\b"#);
 static COMMENT: Pattern = Pattern::new(r#"^\s*(?:#(?:[^!\[]|$)|//|/\*|\*|--|;|<!--|"""|''')"#);
 
 /// The signals of these changed files, in their order. `tests` gives texts of tests about them, and is asked only if two
@@ -194,12 +199,15 @@ fn of_product(
 ) {
     use SignalKind as K;
     let mut push = |kind, line, text: &str| found.push(signal(kind, file, line, text));
+    let documents = docstrings(file);
+    let is_comment =
+        |number: &u32, line: &str| COMMENT.is_match(line) || documents.contains(number);
     for (index, (number, line)) in added.iter().enumerate() {
         // Suppressions are comments, and the others count in code alone.
         if SUPPRESSION.is_match(line) {
             push(K::Suppression, *number, line);
         }
-        if COMMENT.is_match(line) {
+        if is_comment(number, line) {
             continue;
         }
         let next = added.get(index + 1).filter(|(next, _)| *next == number + 1);
@@ -219,7 +227,10 @@ fn of_product(
     }
     let known: BTreeSet<&str> = literals(&file.old).collect();
     let mut near: Vec<(u32, &str)> = Vec::new();
-    for (number, line) in added.iter().filter(|(_, line)| !COMMENT.is_match(line)) {
+    for (number, line) in added
+        .iter()
+        .filter(|(number, line)| !is_comment(number, line))
+    {
         near.retain(|(at, _)| number - at <= NEAR);
         let of_tests = literals(line)
             .filter(|literal| literals_of_tests.contains(literal) && !known.contains(literal));
@@ -230,6 +241,43 @@ fn of_product(
             near.clear();
         }
     }
+}
+
+/// The lines of Python below the first one of a string that is a statement by itself.
+fn docstrings(file: &ChangedFile) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut open: Option<(&str, bool)> = None;
+    for (number, line) in (1..)
+        .zip(file.new.lines())
+        .filter(|_| file.path.ends_with(".py"))
+    {
+        let began = open;
+        let mut rest = line;
+        let next = |rest: &str, open: Option<(&str, bool)>| match open {
+            Some((quotes, _)) => rest.find(quotes),
+            None => [rest.find("\"\"\""), rest.find("'''")]
+                .into_iter()
+                .flatten()
+                .min(),
+        };
+        while let Some(at) = next(rest, open) {
+            let quotes = if rest[at..].starts_with('"') {
+                "\"\"\""
+            } else {
+                "'''"
+            };
+            open = match open {
+                Some(_) => None,
+                None => Some((quotes, line.trim_start().starts_with(quotes))),
+            };
+            rest = &rest[at + 3..];
+        }
+        let is_whole = open == began || rest.trim().is_empty();
+        if began.is_some_and(|(_, documents)| documents) && is_whole {
+            found.insert(number);
+        }
+    }
+    found
 }
 
 fn of_test(file: &ChangedFile, added: &[(u32, &str)], work: &[&str], found: &mut Vec<Signal>) {
@@ -248,7 +296,8 @@ fn of_test(file: &ChangedFile, added: &[(u32, &str)], work: &[&str], found: &mut
             found.push(signal(K::MockOfWork, file, *number, line));
         }
     }
-    let assertions = |text: &str| text.lines().filter(|line| ASSERTION.is_match(line)).count();
+    let is_assertion = |line: &&str| ASSERTION.is_match(line) && !IMPORT.is_match(line);
+    let assertions = |text: &str| text.lines().filter(is_assertion).count();
     let (before, now) = (assertions(&file.old), assertions(&file.new));
     if now < before {
         let text = format!("{before} assertions before, {now} now");
@@ -267,8 +316,12 @@ fn signal(kind: SignalKind, file: &ChangedFile, line: u32, text: &str) -> Signal
 
 fn literals(text: &str) -> impl Iterator<Item = &str> {
     LITERAL.captures_iter(text).filter_map(|found| {
+        // A short one still ends where its quote does.
         let mut groups = (1..=3).filter_map(|index| found.get(index));
-        groups.next().map(|literal| literal.as_str())
+        groups
+            .next()
+            .map(|literal| literal.as_str())
+            .filter(|literal| literal.len() > 2)
     })
 }
 

@@ -82,6 +82,53 @@ fn each_kind_has_its_lines_in_several_languages() {
         (K::Skip, "src/a.test.ts", "it.skip('adds', () => {});"),
         (K::Skip, "pkg/a_test.go", "\tt.Skip(\"later\")"),
         (K::Skip, "tests/a.rs", "#[ignore]"),
+        (
+            K::Skip,
+            "test/a.test.js",
+            "test('a', { skip: true }, () => {});",
+        ),
+        (K::Skip, "spec/a_spec.rb", "  pending 'later'"),
+        (K::Suppression, "app/a.py", "# ruff: noqa"),
+        (K::Suppression, "app/a.py", "# isort: skip_file"),
+        (K::Suppression, "app/a.py", "@typing.no_type_check"),
+        (
+            K::Suppression,
+            "src/a.c",
+            "#pragma GCC diagnostic ignored \"-Wall\"",
+        ),
+        (
+            K::TestDetection,
+            "src/a.js",
+            "if (process.env.NODE_TEST_CONTEXT) {",
+        ),
+        (
+            K::TestDetection,
+            "lib/A.pm",
+            "return 9 if $ENV{HARNESS_ACTIVE};",
+        ),
+        (
+            K::TestDetection,
+            "src/a.js",
+            "if (typeof expect !== 'undefined') {",
+        ),
+        (K::TestDetection, "app/a.py", "if 'test' in sys.argv[0]:"),
+        (
+            K::TestDetection,
+            "src/a.rs",
+            "if std::thread::current().name() == Some(\"two\") {",
+        ),
+        (
+            K::Patched,
+            "src/a.js",
+            "require('node:assert').equal = () => {};",
+        ),
+        (
+            K::Patched,
+            "src/a.js",
+            "Object.assign(require('assert'), { equal() {} });",
+        ),
+        (K::EarlyExit, "src/lib.sh", "trap \"exit 0\" EXIT"),
+        (K::Stub, "src/a.ts", "throw new Error('Not Implemented');"),
     ] {
         let new = format!("one\n{line}\n");
         assert!(kinds(path, "one\n", &new).contains(&(kind, 2)), "{line}");
@@ -102,6 +149,17 @@ fn comments_documents_and_plain_code_are_none() {
         ("app/a.py", "except ValueError as error:"),
         ("src/a.rs", "fn latest(of: &str) -> usize { of.len() }"),
         ("tests/test_a.py", "assert add(1, 2) == 3"),
+        ("tests/test_a.py", "    pending = [1, 2]"),
+        ("tests/test_a.py", "    skip = 1"),
+        ("app/a.py", "    smtp.quit()"),
+        ("app/a.py", "DRINKS = ['latte', 'mocha']"),
+        ("app/a.py", "STATUS = {501: 'Not Implemented'}"),
+        ("src/a.js", "slot.time.start = 5;"),
+        ("src/a.rs", "use std::any;"),
+        (
+            "app/a.py",
+            "def f():\n    \"\"\"Sum.\n\n    Not implemented for text. Run pytest.\n    \"\"\"",
+        ),
         ("tests/conftest.py", "import pytest"),
     ] {
         assert_eq!(kinds(path, "", &format!("{line}\n")), [], "{line}");
@@ -133,6 +191,10 @@ fn two_literals_of_the_tests_are_a_signal_and_one_is_none() {
         [K::TestLiterals]
     );
     assert_eq!(found("LIMIT = 1234\n"), []);
+    let short = ["assert greet('Alice', 'fr') == 'Bonjour Alice'\n".to_owned()];
+    let new = "if n == 'Alice':\n    return 'Bonjour Alice'\n";
+    let short = signals(&[changed("app/a.py", "", new)], || short.to_vec());
+    assert_eq!(short.len(), 1);
     let far = format!("A = 1234\n{}B = 5678\n", "c = d\n".repeat(9));
     assert_eq!(found(&far), []);
 }
@@ -145,6 +207,9 @@ fn tests_that_assert_less_or_mock_the_work_are_signals() {
         kinds("tests/test_a.py", old, new),
         [(K::FewerAssertions, 1)]
     );
+    let old = "const path = require('node:path');\nconst assert = require('node:assert');\nassert.equal(a, 1);\n";
+    let new = "const { equal } = require('node:assert');\nequal(a, 1);\n";
+    assert_eq!(kinds("test/a.test.js", old, new), []);
     let files = [
         changed("app/cart.py", "", "def total(): return 1\n"),
         changed(
