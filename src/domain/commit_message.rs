@@ -15,6 +15,8 @@ pub struct SuggestedMessage {
 }
 
 const MARKER: &str = "SUGGESTED_COMMIT_MESSAGE:";
+/// The marker with a colon that is as wide as a Chinese or Japanese letter.
+const WIDE_MARKER: &str = "SUGGESTED_COMMIT_MESSAGE：";
 const END: &str = "END_COMMIT_MESSAGE";
 
 /// The maximum number of characters of a line that Sprag adds: hooks often refuse longer ones.
@@ -303,7 +305,9 @@ fn find_last<'a>(
 
 /// The text after the marker at the beginning of a line, ignoring markup before it.
 fn after_marker(line: &str) -> Option<&str> {
-    Some(unclosed(undecorated(line).strip_prefix(MARKER)?))
+    let line = undecorated(line);
+    let marked = line.strip_prefix(MARKER);
+    Some(unclosed(marked.or_else(|| line.strip_prefix(WIDE_MARKER))?))
 }
 
 /// The text after the marker within a line. A mention of the form itself is not a suggestion.
@@ -318,14 +322,16 @@ fn undecorated(line: &str) -> &str {
     line.trim_start_matches([' ', '\t', '>', '*', '`', '#', '_', '-'])
 }
 
-/// Drops the closing markup of a bold or code marker or line, and the quotes around a whole message.
+/// Drops the closing markup of a bold or code marker or line, the quotes around a whole message, and the sign with
+/// which YAML begins a block.
 fn unclosed(text: &str) -> &str {
     let text = text.trim();
-    let bold = text
-        .strip_prefix("**")
-        .or_else(|| text.strip_suffix("**"))
-        .unwrap_or(text)
-        .trim();
+    let closes = |rest: &&str| rest.starts_with(char::is_whitespace);
+    let bold = match text.strip_prefix("**").filter(closes) {
+        Some(rest) => rest.trim(),
+        None if text.matches("**").count() % 2 == 1 => text.trim_end_matches('*').trim(),
+        None => text,
+    };
     let odd = bold.matches('`').count() % 2 == 1;
     let mut text = if odd {
         bold.trim_matches('`').trim()
@@ -341,7 +347,18 @@ fn unclosed(text: &str) -> &str {
             .unwrap_or(text)
             .trim();
     }
-    text
+    let opens_block = matches!(text, "|" | "|-" | ">" | ">-");
+    Some(text).filter(|_| !opens_block).unwrap_or_default()
+}
+
+/// A subject without the marks around its bold beginning, or around the whole of it.
+fn without_emphasis(subject: &str) -> String {
+    if subject.starts_with("**") && subject.matches("**").count() > 1 {
+        return subject.replacen("**", "", 2);
+    }
+    let inside = subject.strip_prefix(['*', '_']);
+    let inside = inside.and_then(|rest| rest.strip_suffix(['*', '_']));
+    inside.unwrap_or(subject).to_owned()
 }
 
 fn is_fence_or_blank(line: &str) -> bool {
@@ -381,7 +398,7 @@ fn cleaned_once(text: &str) -> Option<String> {
         }
     }
     let first = kept.iter().position(|line| !is_fence_or_blank(line))?;
-    let subject = kept.get(first)?.trim().to_owned();
+    let subject = without_emphasis(kept.get(first)?.trim());
     let placeholder = matches!(subject.as_str(), "<message>" | "<subject>");
     let mut body = kept.get(first + 1..).unwrap_or_default();
     while let Some((_, rest)) = body

@@ -109,6 +109,12 @@ fn markup_around_it_is_no_part_of_it() {
         "SUGGESTED_COMMIT_MESSAGE: “Add a pager”",
         "**SUGGESTED_COMMIT_MESSAGE:** `Add a pager`",
         "SUGGESTED_COMMIT_MESSAGE:\n'Add a pager'",
+        "SUGGESTED_COMMIT_MESSAGE: **Add a pager**",
+        "SUGGESTED_COMMIT_MESSAGE: **Add** a pager",
+        "SUGGESTED_COMMIT_MESSAGE: _Add a pager_",
+        "SUGGESTED_COMMIT_MESSAGE: *Add a pager*",
+        "SUGGESTED_COMMIT_MESSAGE：Add a pager",
+        "SUGGESTED_COMMIT_MESSAGE: |\n  Add a pager",
     ] {
         assert_eq!(
             suggested_commit_message(text),
@@ -116,10 +122,10 @@ fn markup_around_it_is_no_part_of_it() {
             "{text}"
         );
     }
-    assert_eq!(
-        suggested_commit_message("SUGGESTED_COMMIT_MESSAGE: Rename `a` to `b`"),
-        message("Rename `a` to `b`", "")
-    );
+    for same in ["Rename `a` to `b`", "Make a **b**", "*.rs: sort __all__"] {
+        let text = format!("SUGGESTED_COMMIT_MESSAGE: {same}");
+        assert_eq!(suggested_commit_message(&text), message(same, ""));
+    }
 }
 
 #[test]
