@@ -16,6 +16,8 @@ pub struct Options {
     pub max_output_tokens: Option<usize>,
     /// Whether complete responses are requested instead of streams.
     pub no_stream: bool,
+    /// Whether the turn is to end with words alone. No argument sets this.
+    pub answers: bool,
     /// The price of the model.
     pub price: Option<Price>,
 }
@@ -63,6 +65,7 @@ impl Options {
         Limits {
             steps: self.max_steps.unwrap_or(own.steps),
             tool_calls: self.max_tool_calls.unwrap_or(own.tool_calls),
+            words_suffice: self.answers,
             ..own
         }
     }
@@ -127,6 +130,7 @@ mod tests {
             context_window: Some(8_000),
             max_output_tokens: Some(100),
             no_stream: true,
+            answers: false,
             price: Some(price),
         };
         assert_eq!(options, Ok(expected));

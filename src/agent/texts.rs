@@ -158,9 +158,7 @@ fn repair(open: &[String], unchanged: bool) -> String {
          its tool calls and blocks.\n",
     );
     if open.is_empty() {
-        text.push_str(
-            "Nothing is left in the plan. Make what changes are missing, and send FINAL.",
-        );
+        text.push_str("No item is left to do. Make what changes are missing, and send FINAL.");
         if unchanged {
             text.push_str(" If none is missing, begin it with `ALREADY_SATISFIED: <why>`.");
         }
@@ -339,7 +337,7 @@ mod tests {
         - [ ] write the docs
         ---
         The work has come to a standstill. This is the last message: exactly one more response of yours is taken, with all of its tool calls and blocks.
-        Nothing is left in the plan. Make what changes are missing, and send FINAL.
+        No item is left to do. Make what changes are missing, and send FINAL.
         "#);
     }
 

@@ -144,7 +144,7 @@ impl State {
         if words.text.is_empty() || stop != StopReason::End {
             return false;
         }
-        let worked = !self.changed.is_empty() || self.ledger.finished() > 0;
+        let worked = self.words_suffice || !self.changed.is_empty() || self.ledger.finished() > 0;
         let over = worked && self.ledger.remaining() == 0 && !announces(&words.text);
         let counts = words.failed || words.satisfied || over;
         if counts {

@@ -235,6 +235,7 @@ fn check_step(limits: &Limits, state: &State, way: PathFacts, step: &Step) {
 fn canonical(state: &State, way: PathFacts) -> u128 {
     let State {
         thresholds,
+        words_suffice: _,
         ledger,
         changed,
         counts,

@@ -25,6 +25,8 @@ pub struct Limits {
     pub edit_failures: u32,
     /// The maximum number of such sessions, at most one per file.
     pub fix_slices: u32,
+    /// Whether the session is to end with words alone, such as an answer.
+    pub words_suffice: bool,
     /// When progress counts as stalled.
     pub thresholds: Thresholds,
 }
@@ -70,6 +72,7 @@ impl Default for Limits {
             shrinks: 3,
             edit_failures: 3,
             fix_slices: 3,
+            words_suffice: false,
             thresholds: Thresholds::default(),
         }
     }

@@ -92,6 +92,7 @@ pub struct Counts {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     pub(super) thresholds: Thresholds,
+    pub(super) words_suffice: bool,
     /// The plan.
     pub(crate) ledger: Ledger,
     /// The files changed so far.
@@ -127,6 +128,7 @@ impl State {
     pub fn new(limits: &Limits) -> Self {
         Self {
             thresholds: limits.thresholds.clone(),
+            words_suffice: limits.words_suffice,
             ..Self::default()
         }
     }
@@ -194,7 +196,8 @@ impl State {
     /// Why the final message is not accepted yet. Each reason applies only once.
     pub(super) fn suppression(&self) -> Option<Suppressed> {
         let words = self.final_words.as_ref().filter(|words| !words.failed)?;
-        let nothing = self.changed.is_empty()
+        let nothing = !self.words_suffice
+            && self.changed.is_empty()
             && self.ledger.finished() == 0
             && self.ledger.blocked() == 0
             && !words.satisfied;

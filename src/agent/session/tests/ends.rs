@@ -219,6 +219,26 @@ fn with_nothing_left_a_response_without_a_call_is_final() {
 }
 
 #[test]
+fn words_end_a_session_that_is_to_end_with_words() {
+    let limits = Limits {
+        words_suffice: true,
+        ..Limits::default()
+    };
+    let script = [
+        text("Let me look at the file first."),
+        with("", vec![read("src/a.rs")]),
+        text("It is read in one place."),
+    ];
+    let played = play_with(&limits, &script, |_| SliceEnded::default());
+    assert_eq!(
+        (played.exit, played.asks.len()),
+        (SessionExit::Submitted, 3)
+    );
+    let said = played.session.state().final_message();
+    assert_eq!(said, Some("It is read in one place."));
+}
+
+#[test]
 fn every_completion_kind_is_reached_by_its_rule() {
     use CompletionKind as K;
     let complete = play(&[with(
