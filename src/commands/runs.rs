@@ -75,6 +75,7 @@ fn line(run: &PastRun, is_active: bool) -> String {
     let summary = summary.as_ref();
     let state = match summary.and_then(|summary| summary.status) {
         _ if is_active => "running",
+        _ if summary.is_some_and(|summary| summary.review_in_words().is_some()) => "reviewed",
         Some(status) => sentence::status(status),
         None => "unfinished",
     };

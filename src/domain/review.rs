@@ -53,6 +53,13 @@ pub struct Review {
     pub text: String,
 }
 
+impl Review {
+    /// Whether it has neither a verdict nor a finding.
+    pub fn is_silent(&self) -> bool {
+        self.incomplete && self.remarks.is_empty()
+    }
+}
+
 /// A finding of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {

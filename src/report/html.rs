@@ -5,7 +5,8 @@ mod changes;
 use super::next_steps::NextStep;
 use super::text;
 use super::{annotation, failure, next_steps, sentence};
-use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::assess::AssessmentKind;
+use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review;
 use crate::domain::sandbox::{denied_words, gateway_words};
 use crate::domain::summary::{
@@ -111,7 +112,10 @@ fn next_step(step: &NextStep) -> Markup {
 }
 
 fn head(summary: &RunSummary, title: &str) -> Markup {
-    let state = summary.status.map_or("running", |status| status.as_str());
+    let state = match summary.review_in_words() {
+        Some(_) => RunStatus::Unverified.as_str(),
+        None => summary.status.map_or("running", |status| status.as_str()),
+    };
     let next = next_steps::next_steps(summary);
     html! {
         header class=(format!("state-{state}")) {
@@ -151,7 +155,7 @@ fn failed(summary: &RunSummary) -> Markup {
     let more = counted.saturating_sub(all.len().min(MAX_FAILURES));
     html! {
         @if !all.is_empty() {
-            h2 { "What failed" }
+            h2 { @if summary.review_in_words().is_some() { "What the review found" } @else { "What failed" } }
             @for it in all.iter().take(MAX_FAILURES) {
                 div.failure {
                     p {
@@ -241,7 +245,7 @@ fn bars(task: &TaskSummary) -> Vec<Bar> {
 
 fn turn_bar(turn: &TurnSummary) -> Bar {
     let what = sentence::assessment(turn.assessment, &turn.detail);
-    let changed = turn.assessment == crate::domain::assess::AssessmentKind::Changed;
+    let changed = turn.assessment == AssessmentKind::Changed || turn.before != turn.after;
     Bar {
         class: if changed { "turn" } else { "idle" },
         ms: turn.elapsed_ms,
@@ -294,7 +298,9 @@ fn class(standing: Standing) -> &'static str {
     match standing {
         Standing::Verified | Standing::DoneBefore => "done",
         Standing::Failed => "bad",
-        Standing::Unverified | Standing::Waits | Standing::Blocked => "blocked",
+        Standing::Unverified | Standing::Waits | Standing::Blocked | Standing::Reviewed => {
+            "blocked"
+        }
         Standing::Answered | Standing::Pending | Standing::Skipped => "pending",
     }
 }

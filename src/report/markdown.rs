@@ -158,7 +158,10 @@ pub fn title(summary: &RunSummary) -> String {
 fn heading(summary: &RunSummary) -> String {
     format!(
         "## {} Sprag: {}",
-        run_icon(summary.status),
+        match summary.review_in_words() {
+            Some(_) => task_icon(Standing::Reviewed),
+            None => run_icon(summary.status),
+        },
         inline(&title(summary), 1_000)
     )
 }
@@ -435,7 +438,7 @@ fn task_icon(standing: Standing) -> &'static str {
     match standing {
         Standing::Verified | Standing::DoneBefore => "✅",
         Standing::Unverified => "⚪",
-        Standing::Answered => "💬",
+        Standing::Answered | Standing::Reviewed => "💬",
         Standing::Failed => "❌",
         Standing::Waits | Standing::Blocked => "✋",
         Standing::Skipped => "⏭️",

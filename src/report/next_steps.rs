@@ -460,6 +460,9 @@ pub fn advice(summary: &RunSummary) -> Option<&'static str> {
             Some("make the checks leave the work tree unchanged, or commit what they write")
         }
         Reason::PolicyViolation => Some("read what the agent did before you run the task again"),
+        Reason::ReviewFindings if summary.tasks.iter().all(|it| it.findings.is_empty()) => Some(
+            "read the reviewer's final message in the run directory, then review again, if need be with another agent",
+        ),
         Reason::ReviewFindings if summary.continuation == Continuation::Anew => {
             Some("commit fixes of the findings, or say in the prompt why the change is right")
         }

@@ -113,6 +113,7 @@ echo '- b.txt:1-3: too long'; echo 'VERDICT: NEEDS_FIXES'";
     );
     assert!(run.task(0)["patch"].is_null(), "nothing is left to be kept");
     has(&run.stdout, "2 review findings unresolved after 1 review");
+    assert!(!run.stdout.contains('✗'), "{}", run.stdout);
     // A run that is resumed reviews the same change again, and none once a fix is committed.
     assert!(
         run.stdout.contains("start the same command again") && !run.stdout.contains("--resume"),
@@ -127,6 +128,8 @@ fn without_a_verdict_a_change_needs_fixes() {
     let run = review(&project, "echo 'It looks good to me.'", &[]).expect(1);
     assert_eq!(run.task(0)["reason"], "review_findings");
     assert_eq!(project.calls(), 1);
+    has(&run.stdout, "Sprag: the reviewer gave no verdict in ");
+    assert!(!run.stdout.contains("fixes of the findings"));
 }
 
 #[test]

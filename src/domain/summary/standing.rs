@@ -3,7 +3,7 @@
 use super::{RunSummary, TaskSummary, TurnSummary};
 use crate::attempt::Role;
 use crate::outcome::{Outcome, Reason, TaskEnd, listed};
-use crate::text::count;
+use crate::text::{count, some_of};
 use std::collections::BTreeSet;
 
 /// How a task stands. A report draws only [`Standing::Verified`] and [`Standing::DoneBefore`] as success.
@@ -17,6 +17,8 @@ pub enum Standing {
     Unverified,
     /// The task asked a question, and the agent answered it.
     Answered,
+    /// The task only reviews, and the reviewer does not accept the change.
+    Reviewed,
     /// The task failed.
     Failed,
     /// The work needs a permission.
@@ -36,6 +38,7 @@ impl Standing {
             Self::Verified | Self::DoneBefore => "done",
             Self::Unverified => "not verified",
             Self::Answered => Reason::Answered.as_str(),
+            Self::Reviewed => "reviewed",
             Self::Failed => TaskEnd::Failed.as_str(),
             Self::Waits => "waits for you",
             Self::Blocked => TaskEnd::Blocked.as_str(),
@@ -68,12 +71,22 @@ impl TaskSummary {
             TaskEnd::Done if self.reason == Some(Reason::Answered) => Standing::Answered,
             TaskEnd::Done if self.verified => Standing::Verified,
             TaskEnd::Done => Standing::Unverified,
+            TaskEnd::Failed if self.is_review() => Standing::Reviewed,
             TaskEnd::Failed => Standing::Failed,
             TaskEnd::Blocked if self.reason == Some(Reason::NeedsPermission) => Standing::Waits,
             TaskEnd::Blocked => Standing::Blocked,
             TaskEnd::Pending => Standing::Pending,
             TaskEnd::Skipped => Standing::Skipped,
         }
+    }
+
+    /// Whether it has done nothing but a review that asks for changes.
+    fn is_review(&self) -> bool {
+        let by_reviewer = |turn: &TurnSummary| {
+            let place = turn.place.as_ref();
+            place.is_some_and(|place| place.role == Role::Reviewer)
+        };
+        self.reason == Some(Reason::ReviewFindings) && self.turns.iter().all(by_reviewer)
     }
 }
 
@@ -83,30 +96,27 @@ impl RunSummary {
         let [task] = self.tasks.as_slice() else {
             return None;
         };
-        let by_reviewer = |turn: &TurnSummary| {
-            let place = turn.place.as_ref();
-            place.is_some_and(|place| place.role == Role::Reviewer)
-        };
-        let asks = self.reason == Some(Reason::ReviewFindings);
-        let is_review = asks && task.turns.iter().all(by_reviewer);
         let open = task.findings.iter().filter(|finding| !finding.resolved);
-        let findings = count(open.count() as u64, "finding");
-        is_review.then(|| format!("{findings}, changes requested"))
+        let open = open.count() as u64;
+        let is_incomplete = task.reviews.last().is_some_and(|review| review.incomplete);
+        (task.standing() == Standing::Reviewed).then(|| match open {
+            0 if is_incomplete => "the reviewer gave no verdict".to_owned(),
+            _ => format!("{}, changes requested", count(open, "finding")),
+        })
     }
 
-    /// The first task of several that failed, in words.
+    /// The tasks of several that failed or are blocked, in words.
     fn failed_in_words(&self) -> String {
-        let is_undone =
-            |task: &&TaskSummary| matches!(task.standing(), Standing::Failed | Standing::Blocked);
-        let mut undone = self.tasks.iter().filter(is_undone);
-        let Some(first) = undone.next().filter(|_| self.tasks.len() > 1) else {
-            return String::new();
-        };
-        let more = match undone.count() {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!(", {}{more} {}", first.id, first.standing().as_str())
+        let words = [Standing::Failed, Standing::Blocked].map(|standing| {
+            let tasks = self.tasks.iter().filter(|_| self.tasks.len() > 1);
+            let tasks = tasks.filter(|task| task.standing() == standing);
+            let ids: Vec<&str> = tasks.map(|task| task.id.as_str()).collect();
+            match ids.as_slice() {
+                [] => String::new(),
+                ids => format!(", {} {}", some_of(ids, 1), standing.as_str()),
+            }
+        });
+        words.concat()
     }
 
     /// The tasks in words: `2 of 3 tasks done`, or each standing with its number if the work of a task is not
@@ -154,8 +164,6 @@ impl RunSummary {
             (unverified - committed, "not verified"),
             (waiting, "waiting for you"),
             (answered, "answered without a change"),
-            (of(Standing::Failed), "failed"),
-            (of(Standing::Blocked), "blocked"),
             (left, "left"),
         ];
         let parts: Vec<String> = parts
@@ -163,7 +171,7 @@ impl RunSummary {
             .filter(|(number, _)| *number > 0)
             .map(|(number, word)| format!("{number} {word}"))
             .collect();
-        parts.join(", ")
+        parts.join(", ") + &self.failed_in_words()
     }
 }
 
@@ -216,7 +224,12 @@ mod tests {
         );
         assert_eq!(
             summary(&[verified, unverified, failed, before]).tasks_in_words(),
-            "1 verified, 1 done before, 1 committed but not verified, 1 failed"
+            "1 verified, 1 done before, 1 committed but not verified, t1 failed"
+        );
+        let blocked = (TaskEnd::Blocked, Some(Reason::NeedsAnswer), false);
+        assert_eq!(
+            summary(&[failed, failed, blocked, before]).tasks_in_words(),
+            "1 of 4 tasks done, t1 and 1 more failed, t1 blocked"
         );
     }
 

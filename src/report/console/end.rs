@@ -75,6 +75,7 @@ pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
 
 fn headline(summary: &RunSummary) -> Line {
     let (tone, mark) = match summary.status {
+        _ if summary.review_in_words().is_some() => (Tone::Warn, "○"),
         Some(RunStatus::Success) => (Tone::Good, "✓"),
         Some(RunStatus::Unverified | RunStatus::Answered | RunStatus::NoWork) => (Tone::Warn, "○"),
         Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),

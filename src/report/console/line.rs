@@ -80,7 +80,7 @@ pub(super) fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Li
 pub(super) fn mark(standing: Standing) -> (Tone, &'static str) {
     match standing {
         Standing::Verified | Standing::DoneBefore => (Tone::Good, "✓"),
-        Standing::Unverified | Standing::Waits => (Tone::Warn, "○"),
+        Standing::Unverified | Standing::Waits | Standing::Reviewed => (Tone::Warn, "○"),
         Standing::Answered => (Tone::Plain, "○"),
         Standing::Failed | Standing::Blocked => (Tone::Bad, "✗"),
         Standing::Pending => (Tone::Dim, "·"),

@@ -13,7 +13,7 @@ use crate::domain::event::{
 use crate::domain::outcome::{Reason, signal_name};
 use crate::domain::review::{self, ReviewVerdict};
 use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
-use crate::domain::summary::{RunSummary, Standing};
+use crate::domain::summary::{RunSummary, Standing, TaskSummary};
 use crate::report::text::first_of;
 use crate::report::{sentence, text};
 
@@ -488,7 +488,6 @@ fn failing_tests(ended: &TaskEnded) -> Vec<Line> {
 }
 
 fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
-    let standing = Standing::from(&ended.outcome);
     let id = text::short_line(event.task.as_deref().unwrap_or(""), 60);
     let known = event.task.as_deref().and_then(|id| summary.task(id));
     let message = known.map_or_else(|| ended.outcome.message(), sentence::task_message);
@@ -498,6 +497,8 @@ fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
         text::count(u64::from(ended.turns), "turn"),
         ms(ended.elapsed_ms),
     ];
+    let standing = known.filter(|task| task.reason.is_some());
+    let standing = standing.map_or_else(|| Standing::from(&ended.outcome), TaskSummary::standing);
     let (tone, mark) = mark(standing);
     let word = standing.as_str();
     // The message of a passed task already says why it is done.
