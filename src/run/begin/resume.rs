@@ -250,8 +250,16 @@ fn ensure_no_other_run(now: &KnownSnapshot, repo: &Repo) -> Result<()> {
 /// Gives a task the answer of the command line or of a comment, after those that it got before.
 ///
 /// # Errors
-/// When the command line answers a run without a question.
+/// When the command line answers a run without a question, or with nothing.
 pub(crate) fn give_answer(args: &RunArgs, ready: &mut Ready) -> Result<()> {
+    if args
+        .answer
+        .as_deref()
+        .is_some_and(|answer| answer.trim().is_empty())
+    {
+        let message = "the answer is empty";
+        return Err(Error::config(message).hint("write it after --answer, in quotation marks"));
+    }
     let request = ready.request.as_mut();
     let of_comment = request.and_then(|request| request.answer.take());
     let new = args.answer.clone().or(of_comment).map(|answer| Answered {
