@@ -1,14 +1,21 @@
 //! The start of a task, new or resumed.
 
-use crate::domain::attempt::{Observation, Role};
+use crate::agents::BUILTIN;
+use crate::domain::agent::Usage;
+use crate::domain::assess::TurnExit;
+use crate::domain::attempt::{Interruption, Observation, Role, Step};
 use crate::domain::event::EventKind;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::{Task, TaskKind, is_question};
 use crate::run::state::conversation;
 use crate::run::state::emitter::Journal;
+use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Drafting, Parts, TaskRun, TaskStart};
 use crate::run::steps::commit::recover_commit;
+use crate::run::steps::turn::spend;
 use crate::run::steps::undo;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 /// Starts a task, or resumes it where it stopped.
 ///
@@ -91,5 +98,58 @@ fn resume_task(
         run.agent_commits.clone_from(&start.agent_commits);
         conversation::recall(&parts.setup.run_dir, run, &mut parts.accounts.session_usage);
     }
+    count_killed_turn(parts, run)?;
     run.journal.observe(Observation::Resumed)
+}
+
+/// Counts what a turn of the built-in agent has spent that a kill ended, as its transcript says.
+fn count_killed_turn(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Result<()> {
+    let state = &run.journal.state;
+    let is_open = matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
+    let file = RunFile::Transcript(parts.accounts.turns, BUILTIN);
+    let transcript = parts.setup.run_dir.read(file);
+    let Some(transcript) = transcript.filter(|_| is_open && state.interrupted.is_none()) else {
+        return Ok(());
+    };
+    let (usage, signal) = (usage_in(&transcript), 9);
+    parts.emit.emit(EventKind::TurnEnded {
+        exit: TurnExit::Signal(signal).describe(),
+        elapsed_ms: 0,
+        usage: Some(usage),
+    });
+    run.journal.observe(Observation::Interrupted {
+        by: Interruption::Cancel { signal },
+        spend: spend(&usage),
+    })
+}
+
+/// The usage of all responses in a transcript of the built-in agent.
+fn usage_in(transcript: &[u8]) -> Usage {
+    let mut all = Usage::default();
+    let lines = transcript.split(|byte| *byte == b'\n');
+    for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+        let observation = &line["observation"];
+        let usage = Usage::deserialize(&observation["usage"]).ok();
+        let usage = usage.filter(|_| observation["observed"] == "model_responded");
+        usage.iter().for_each(|usage| all.add(usage));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::usage_in;
+
+    #[test]
+    fn every_response_of_a_transcript_counts_once() {
+        let transcript = br#"{"record":"session","provider":"openai"}
+{"record":"observed","observation":{"observed":"model_responded","text":"","usage":{"tokens_in":10,"tokens_out":2,"cost_usd":0.5}}}
+{"record":"observed","observation":{"observed":"tools_applied"}}
+{"record":"observed","observation":{"observed":"model_responded","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
+{"record":"observed","observation":{"observed":"slice_ended","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
+{"record":"obs"#;
+        let usage = usage_in(transcript);
+        assert_eq!((usage.tokens_in, usage.tokens_out), (Some(30), Some(5)));
+        assert_eq!(usage.cost_usd, Some(0.75));
+    }
 }
