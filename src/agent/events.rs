@@ -4,7 +4,9 @@ use crate::access::Account;
 use crate::model_error::{ModelError, ModelErrorKind};
 use crate::session::{OpenCall, Response, SessionExit, State, ToolResult};
 use crate::tool::ToolRequest;
-use sprag_domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, UsageBasis, progress};
+use sprag_domain::agent::{
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, UsageBasis, progress,
+};
 use sprag_domain::api_error;
 use sprag_domain::text::{cap_chars, count, excerpt, one_line};
 
@@ -99,8 +101,12 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         api_error,
         // Completed work was not cut off, whatever came after it.
         stopped_by: stopped_by(exit, state).filter(|_| !state.ledger.is_complete()),
-        stalled: exit == SessionExit::Stalled,
+        stop: match exit {
+            SessionExit::Stalled => CutOff::NoProgress,
+            _ => CutOff::OwnLimit,
+        },
         needed_no_change: state.needed_no_change(exit),
+        warnings: Vec::new(),
         permission_denials: 0,
         tool_calls: state.counts.tool_calls,
         structured_output: None,
@@ -138,6 +144,7 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
         )),
         (ModelErrorKind::UnknownModel, _) => Some("name another model with --model".to_owned()),
         (ModelErrorKind::Rejected, _) if has_no_tools(&text) => {
+            told.class = ApiErrorClass::Unavailable;
             Some("name a model that can call tools with --model".to_owned())
         }
         (ModelErrorKind::RateLimit, _) => {

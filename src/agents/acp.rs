@@ -20,7 +20,7 @@ use super::output::{self, Chunks, OpenCalls, is_session_id};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
 use super::{json, mcp};
 use crate::domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, TodoItem, UsageBasis,
+    AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, TodoItem, UsageBasis,
 };
 use crate::domain::api_error::{classify_final, with_remedy};
 use crate::process::Dialogue;
@@ -53,8 +53,9 @@ pub struct Reader {
     /// The session of an earlier turn, which this turn continues.
     earlier: Option<String>,
     can_load: bool,
-    /// Whether the prompt was sent. The agent's earlier messages belong to an earlier turn.
-    prompted: bool,
+    /// The session, once the prompt was sent. The agent's earlier messages belong to an earlier turn, and those about
+    /// another session to an agent of its own.
+    session: Option<String>,
     spoke: bool,
     ended: bool,
     said: Chunks,
@@ -79,7 +80,7 @@ impl Reader {
             servers: mcp::of_session(request),
             earlier: request.resumable().map(str::to_owned),
             can_load: false,
-            prompted: false,
+            session: None,
             spoke: false,
             ended: false,
             said: Chunks::default(),
@@ -117,7 +118,7 @@ impl Reader {
     fn message(&mut self, message: &Value) -> Option<Vec<AgentEvent>> {
         let id = message.get("id").filter(|id| !id.is_null());
         let events = match (json::text(message, "/method"), id) {
-            (Some("session/update"), None) => self.update(message.pointer("/params/update")?),
+            (Some("session/update"), None) => self.update(message.get("params")?),
             (Some("session/request_permission"), Some(id)) => self.permission(id, message),
             (Some(method), Some(id)) => {
                 let error = json!({ "code": UNKNOWN_METHOD, "message": format!("there is no {method} here") });
@@ -155,8 +156,16 @@ impl Reader {
         }
         self.can_load = json::flag(result, "/agentCapabilities/loadSession");
         let reaches_urls = json::flag(result, "/agentCapabilities/mcpCapabilities/http");
-        let mut servers = std::mem::take(&mut self.servers);
-        servers.retain(|server| reaches_urls || server.get("url").is_none());
+        let servers = std::mem::take(&mut self.servers).into_iter();
+        let (servers, left_out): (Vec<Value>, Vec<Value>) =
+            servers.partition(|server| reaches_urls || server.get("url").is_none());
+        let warning = |server| {
+            format!(
+                "the agent gets no MCP servers with a URL: {}",
+                json::string(server, "/name")
+            )
+        };
+        self.report.warnings.extend(left_out.iter().map(warning));
         let mut params = json!({ "cwd": self.work_tree, "mcpServers": servers });
         match self.earlier.clone().filter(|_| self.can_load) {
             Some(session) => {
@@ -188,7 +197,7 @@ impl Reader {
         let prompt = std::mem::take(&mut self.prompt);
         let params = json!({ "sessionId": id, "prompt": [{ "type": "text", "text": prompt }] });
         self.request(PROMPT, "session/prompt", &params);
-        self.prompted = true;
+        self.session = Some(id);
         started.into_iter().collect()
     }
 
@@ -196,10 +205,17 @@ impl Reader {
         let events = self.flush();
         match json::text(result, "/stopReason") {
             None | Some("end_turn") => {}
-            Some(reason) => self.report.stopped_by = Some(reason.to_owned()),
+            Some("refusal") => self.stopped("refuses to go on", CutOff::Refused),
+            Some("cancelled") => self.stopped("cancelled the turn itself", CutOff::Unanswered),
+            Some(reason) => self.stopped(reason, CutOff::OwnLimit),
         }
         self.end();
         events
+    }
+
+    fn stopped(&mut self, why: &str, stop: CutOff) {
+        self.report.stopped_by = Some(why.to_owned());
+        self.report.stop = stop;
     }
 
     /// Ends the turn after an error in response to one of Sprag's requests.
@@ -265,10 +281,13 @@ impl Reader {
         Vec::new()
     }
 
-    fn update(&mut self, update: &Value) -> Vec<AgentEvent> {
-        if !self.prompted || self.ended {
+    fn update(&mut self, params: &Value) -> Vec<AgentEvent> {
+        let session = self.session.as_deref().filter(|_| !self.ended);
+        let is_ours =
+            session.is_some_and(|ours| ours == json::text(params, "/sessionId").unwrap_or(ours));
+        let Some(update) = params.get("update").filter(|_| is_ours) else {
             return Vec::new();
-        }
+        };
         let chunk = || json::text(update, "/content/text").unwrap_or_default();
         match json::text(update, "/sessionUpdate").unwrap_or_default() {
             "agent_message_chunk" => {
@@ -399,6 +418,9 @@ impl TurnReader for Reader {
         if !self.ended && !exit.killed_by_us {
             // The process died during a turn, so its last message is not a final message.
             self.report.final_message = None;
+            if exit.code == Some(0) {
+                self.stopped("ended without an answer to the prompt", CutOff::Unanswered);
+            }
         }
         if !self.spoke {
             let refused = exit.refused_to_start();

@@ -136,7 +136,9 @@ impl Usage {
         self.tokens_cached = sum(self.tokens_cached, more.tokens_cached);
         self.tokens_out = sum(self.tokens_out, more.tokens_out);
         if let Some(cost) = more.cost_usd {
-            self.cost_usd = Some(self.cost_usd.unwrap_or_default() + cost);
+            // Sums of floating-point numbers have long fractions.
+            let sum = self.cost_usd.unwrap_or_default() + cost;
+            self.cost_usd = Some((sum * 1e9).round() / 1e9);
         }
     }
 }
@@ -198,12 +200,15 @@ pub struct AgentReport {
     pub api_error: Option<ApiError>,
     /// The agent's own reason for stopping without a result (`error_max_turns`).
     pub stopped_by: Option<String>,
-    /// Whether that reason is that it made no progress.
+    /// The kind of that reason.
     #[serde(default)]
-    pub stalled: bool,
+    pub stop: CutOff,
     /// Whether its plan alone shows that nothing needed doing.
     #[serde(default)]
     pub needed_no_change: bool,
+    /// What a person should know about the turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Tool calls that the agent was not allowed to make.
     pub permission_denials: u32,
     /// Number of tool calls, where the agent shows them.
@@ -216,6 +221,25 @@ pub struct AgentReport {
     /// The API error in the last lines that it wrote to stderr before it exited with a failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_error: Option<ApiError>,
+}
+
+/// What cut a turn off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CutOff {
+    /// One of the agent's own limits, such as its maximum number of model requests.
+    #[default]
+    OwnLimit,
+    /// The agent itself, because it made no progress.
+    NoProgress,
+    /// The time limit of a turn.
+    TimeLimit,
+    /// The time limit for an agent without output.
+    Silence,
+    /// The model or the agent, which refused the request.
+    Refused,
+    /// The agent, which ended the turn without an answer.
+    Unanswered,
 }
 
 /// Which turn of a run it is.

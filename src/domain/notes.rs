@@ -38,7 +38,9 @@ pub fn notes_of(message: &str) -> Vec<String> {
             continue;
         };
         let text = one_line(text, MAX_NOTE);
-        if !text.is_empty() && !notes.contains(&text) && notes.len() < MAX_OF_MESSAGE {
+        let is_example = text == "<one line>";
+        if !text.is_empty() && !is_example && !notes.contains(&text) && notes.len() < MAX_OF_MESSAGE
+        {
             notes.push(text);
         }
     }

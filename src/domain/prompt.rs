@@ -310,7 +310,7 @@ const fn nudge(number: u32, kind: NudgeKind) -> &'static str {
 }
 
 fn explanation(kind: NudgeKind, status: &str) -> String {
-    match kind {
+    let rest = match kind {
         NudgeKind::EndedWithError => {
             return format!(
                 "Your last turn ended with an error. What it changed is kept ({status})."
@@ -326,10 +326,6 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
                     failed before. A test that passes before the task is done proves nothing of it."
                 .to_owned();
         }
-        _ => {}
-    }
-    let unchanged = format!("Your last turn changed nothing in the repository ({status}).");
-    let rest = match kind {
         NudgeKind::Planning => "It only said what would be done.",
         NudgeKind::Empty | NudgeKind::Output => "It ended without a final message.",
         NudgeKind::AwaitingInput => {
@@ -345,10 +341,7 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
             "Fix what the review has found. Where a finding is wrong, say why in your final message: \
              the reviewer reads it."
         }
-        NudgeKind::NoTests
-        | NudgeKind::OnlyTests
-        | NudgeKind::TestsPass
-        | NudgeKind::EndedWithError => {
+        NudgeKind::NoTests => {
             "No test was written. The tests of this task come before it is done, and have to fail."
         }
         NudgeKind::ClaimsDone => {
@@ -358,7 +351,7 @@ fn explanation(kind: NudgeKind, status: &str) -> String {
              `FAILED: <summary in one line>`."
         }
     };
-    format!("{unchanged} {rest}")
+    format!("Your last turn changed nothing in the repository ({status}). {rest}")
 }
 
 fn retry(retry: &Retry<'_>) -> Vec<String> {
@@ -378,7 +371,7 @@ fn retry(retry: &Retry<'_>) -> Vec<String> {
     sections.extend(blame(&retry.blame));
     let hints: Vec<String> = retry.hints.iter().map(|hint| format!("- {hint}")).collect();
     sections.extend(titled("## Hints", &hints.join("\n")));
-    sections.extend(history(retry.history));
+    sections.extend(history(retry));
     sections.push(steps(retry));
     sections
 }
@@ -427,28 +420,45 @@ fn opening(retry: &Retry<'_>) -> String {
              stopped.",
             one_line(why, MAX_STATUS)
         ),
-        _ if retry.history.last().map(|it| it.outcome) == Some(AttemptOutcome::FailedLint) => {
-            "CRITICAL: A linter reports errors. You attempted implementation but verification failed."
-                .to_owned()
+        _ => {
+            let last = retry.history.last().map(|last| last.outcome);
+            let failure = match last {
+                Some(AttemptOutcome::FailedLint) => "A linter reports errors",
+                _ => "Tests are failing",
+            };
+            let what = if retry.has_changes() {
+                "You attempted implementation but verification failed"
+            } else {
+                "You changed nothing, and verification shows that the task is not done"
+            };
+            format!("CRITICAL: {failure}. {what}.")
         }
-        _ => "CRITICAL: Tests are failing. You attempted implementation but verification failed."
-            .to_owned(),
     };
     let mut text = format!(
-        "{what}\nThis is retry attempt {} of {}.\n",
+        "{what}\nThis is retry attempt {} of {}.",
         retry.number, retry.of
     );
     if let (Some(why), true) = (retry.cut_off, rejected || failing) {
         let why = one_line(why, MAX_STATUS);
         text.push_str(&format!(
-            "Your last turn was cut off: {why}. Continue where it stopped.\n"
+            "\nYour last turn was cut off: {why}. Continue where it stopped."
         ));
     }
-    text.push_str(
-        "Your uncommitted changes are still there in the working directory: build on them, or \
-         undo what was wrong.",
-    );
+    if retry.has_changes() {
+        text.push_str(
+            "\nYour uncommitted changes are still there in the working directory: build on them, or \
+             undo what was wrong.",
+        );
+    }
     text
+}
+
+impl Retry<'_> {
+    /// Whether the last attempt left changes, as far as the history says.
+    fn has_changes(&self) -> bool {
+        let last = self.history.last();
+        last.is_none_or(|last| !last.changes.is_empty())
+    }
 }
 
 fn failing_output(retry: &Retry<'_>) -> String {
@@ -474,7 +484,8 @@ fn failing_output(retry: &Retry<'_>) -> String {
     )
 }
 
-fn history(entries: &[HistoryEntry]) -> Option<String> {
+fn history(retry: &Retry<'_>) -> Option<String> {
+    let entries = retry.history;
     let recent = entries.get(entries.len().saturating_sub(HISTORY_ATTEMPTS)..)?;
     if recent.is_empty() {
         return None;
@@ -490,10 +501,13 @@ fn history(entries: &[HistoryEntry]) -> Option<String> {
         let errors = entry.errors.iter().take(HISTORY_ERRORS);
         lines.extend(errors.map(|error| format!("  - {}", one_line(error, MAX_ERROR))));
     }
-    Some(format!(
-        "## Previous attempts\n\n{}\n\nDo NOT repeat the same fixes. Try a different approach.",
-        fenced(&lines.join("\n"))
-    ))
+    let told = format!("## Previous attempts\n\n{}", fenced(&lines.join("\n")));
+    // What was cut off goes on as it began.
+    Some(if retry.cut_off.is_some() {
+        told
+    } else {
+        format!("{told}\n\nDo NOT repeat the same fixes. Try a different approach.")
+    })
 }
 
 fn changed(entry: &HistoryEntry) -> String {

@@ -89,11 +89,11 @@ fn no_value(reason: &str) -> String {
 /// change.
 pub fn resolved(k: u32, of: u32, unchanged: Option<AssessmentKind>) -> String {
     let what = match unchanged {
-        None | Some(AssessmentKind::PlanningOnly) => "Planning without changes",
+        Some(AssessmentKind::PlanningOnly) => "Planning without changes",
         Some(AssessmentKind::AwaitingInput) => "Waiting for an answer",
         Some(AssessmentKind::ReportsBlocked) => "Being blocked",
         Some(AssessmentKind::Empty) => "Silence",
-        Some(_) => "Lack of changes",
+        _ => "Lack of changes",
     };
     format!("{what} resolved on attempt {k}/{of}")
 }
@@ -217,7 +217,9 @@ pub fn counts(result: &CheckResult) -> String {
 pub fn assessment(kind: AssessmentKind, detail: &str) -> String {
     use AssessmentKind as K;
     let words = match kind {
-        K::AgentCrashed if !detail.trim().is_empty() => return text::short_line(detail, 300),
+        K::AgentCrashed | K::AgentTransient if !detail.trim().is_empty() => {
+            return text::short_line(detail, 300);
+        }
         K::AgentUnavailable => "agent unavailable",
         K::AgentTransient => "temporary error of the agent's API",
         K::AgentCrashed => "agent crashed",

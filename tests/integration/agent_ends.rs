@@ -118,15 +118,26 @@ fn prose_about_a_rate_limit_in_a_changed_turn_is_no_error() {
 fn a_crash_without_changes_is_a_failed_attempt() {
     for (end, exit) in [("kill -9 $$", "SIGKILL"), ("exit 3", "code 3")] {
         let project = project();
-        let agent = format!("test $N = 1 && {end}; echo fixed > a.txt; echo Done.");
+        let agent = format!(
+            "case $N in 1) {end} ;; 2) echo 'Plan: I will fix it.' ;; *) echo fixed > a.txt; echo Done. ;; esac"
+        );
         let run = run(&project, &agent, &[]).expect(0);
-        assert_eq!(assessments(&run), ["agent_crashed", "changed"], "{end}");
+        assert_eq!(
+            assessments(&run),
+            ["agent_crashed", "planning_only", "changed"],
+            "{end}"
+        );
         assert_eq!((retries(&run), project.checks()), (&json!(1), 2), "{end}");
         assert_eq!(run.task(0)["turns"][0]["exit"], exit);
         has(
             &project.prompt(2),
             "Your last turn was cut off before it was finished",
         );
+        let (retry, nudge) = (project.prompt(2), project.prompt(3));
+        assert!(nudge.starts_with(retry.trim_end()), "{nudge}");
+        for untrue in ["still there", "Do NOT repeat", "Tests are failing"] {
+            assert!(!retry.contains(untrue), "{untrue}: {retry}");
+        }
     }
 }
 
@@ -202,9 +213,11 @@ fn an_agent_that_exits_with_an_error_after_a_change_is_asked_to_go_on() {
     let told = "Your last turn ended with an error.";
     has(&prompt, told);
     has(&prompt, "What it changed is kept (");
+    has(&prompt, ", changed files: a.txt).");
     assert_eq!(first.task(0)["checks"].as_array().unwrap().len(), 1);
     assert_ne!(project.head(), base);
     assert!(!first.stdout.contains("exit code 7, and the checks"));
+    assert!(!first.stdout.contains("resolved on attempt"));
 }
 
 #[test]
@@ -225,6 +238,16 @@ fn the_checks_judge_the_work_of_an_agent_that_always_ends_with_an_error() {
         let line = json!({"kind": "agent_failed", "names": [name]});
         assert!(evidence.contains(&line), "{evidence:?}");
     }
+}
+
+#[test]
+fn the_checks_judge_the_work_of_a_killed_turn_that_nobody_adds_to() {
+    let project = project();
+    let agent = "test $N = 1 && { echo fixed > a.txt; kill -9 $$; }; true";
+    let run = run(&project, agent, &["--nudges", "0"]).expect(0);
+    assert_eq!(assessments(&run), ["agent_crashed", "empty"]);
+    assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(run.task(0)["changes_made"], true);
 }
 
 #[test]

@@ -45,6 +45,23 @@ fn an_answer_changes_nothing_and_runs_no_check() {
 }
 
 #[test]
+fn an_announcement_is_no_answer_and_a_plan_may_be_one() {
+    let project = fixable();
+    for (said, reason) in [
+        ("Let me check the CI logs first:", "no_progress"),
+        (
+            "Plan:\n1. The reader moves to its own module, with its tests.\n2. The writer follows it.\n3. I will remove the old one at the end.",
+            "answered",
+        ),
+    ] {
+        let agent = project.agent(&format!("printf '{said}'"));
+        let args = ["ask", "How would you do it?", "--agent-command", &agent];
+        let run = project.sprag(&args);
+        assert_eq!(run.task(0)["reason"], reason, "{said}");
+    }
+}
+
+#[test]
 fn a_task_that_is_a_question_may_be_answered() {
     let project = fixable();
     let head = project.head();
@@ -147,6 +164,9 @@ fn an_answered_question_lets_the_run_go_on() {
     assert!(kept(&run, "report.md").contains("Answer it: `sprag run --resume"));
     let id = command.split(' ').nth(3).unwrap();
     assert_eq!(command, format!("sprag run --resume {id} --answer '…'"));
+    let empty = project.sprag(&["run", "--resume", id, "--answer", " "]);
+    assert_eq!(empty.code, 2);
+    has(&empty.stderr, "the answer is empty");
     let run = project
         .sprag(&["run", "--resume", id, "--answer", "MIT, please"])
         .expect(0);

@@ -38,12 +38,13 @@ fn a_message_that_does_not_fit_is_asked_for_again_and_the_work_stays_verified() 
     let script = format!(
         "case $SPRAG_PURPOSE in
   implement) echo new > a.txt; printf 'SUGGESTED_COMMIT_MESSAGE: Say new\\n```json\\n{{\"fixed\": 1}}\\n```\\n' ;;
-  nudge) {FITS} ;;
+  nudge) echo old > a.txt; git commit -qam mine; {FITS} ;;
 esac"
     );
     let run = run(&project, &script, &[]).expect(0);
     assert_eq!(run.summary["structured_output"], json!({"fixed": true}));
     assert_eq!(run.task(0)["reason"], "verified");
+    assert_eq!(project.git(&["show", "HEAD:a.txt"]), "new");
     assert_eq!(
         (&run.task(0)["nudges"], &run.task(0)["retries"]),
         (&json!(1), &json!(0))

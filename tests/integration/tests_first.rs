@@ -82,6 +82,9 @@ esac"
     has(&project.prompt(1), "Only tests may change");
     has(&project.prompt(2), "tests/new.sh");
     has(&project.prompt(3), "Improve the code");
+    assert!(!project.prompt(3).contains("SUGGESTED_COMMIT_MESSAGE"));
+    let line = json!({"kind": "new_tests", "names": ["tests/new.sh"]});
+    assert_eq!(task["evidence"], json!([line]));
 }
 
 #[test]
@@ -180,11 +183,21 @@ fn work_that_fails_is_retried_and_an_improvement_that_fails_is_undone() {
         "case $SPRAG_PURPOSE in
   red) {RED} ;;
   green) echo almost > a.txt; echo done ;;
-  retry) echo new > a.txt; echo done ;;
-  refactor) echo worse > a.txt; mkdir d; echo x > d/x.txt; git rm -q --cached a.txt; echo done ;;
+  retry) echo new > a.txt; echo 'NOTE: a.txt is new'; echo 'SUGGESTED_COMMIT_MESSAGE: Make it new' ;;
+  refactor) echo worse > a.txt; mkdir d; echo x > d/x.txt; git rm -q --cached a.txt
+    echo 'NOTE: a.txt is worse'; echo 'SUGGESTED_COMMIT_MESSAGE: Make it worse' ;;
 esac"
     );
     let run = tests_first(&project, &script, &[]).expect(0);
+    assert_eq!(
+        project.git(&["log", "-1", "--format=%s"]).trim(),
+        "Make it new"
+    );
+    let notes = run.summary["notes"].as_array().unwrap();
+    assert_eq!(
+        (notes.len(), &notes[0]["text"]),
+        (1, &json!("a.txt is new"))
+    );
     assert_eq!(
         phases(&run),
         ["red-red", "green-green", "green-retry", "refactor-refactor"]

@@ -281,6 +281,36 @@ fn what_is_not_offered_is_refused_and_what_is_no_message_is_a_line() {
 }
 
 #[test]
+fn a_turn_without_an_answer_a_refusal_and_a_cancellation_are_no_limits() {
+    for (reason, stop) in [
+        (None, CutOff::Unanswered),
+        (Some("cancelled"), CutOff::Unanswered),
+        (Some("refusal"), CutOff::Refused),
+    ] {
+        let mut reader = prompted(&request(), true);
+        update(&mut reader, &chunk("Half."));
+        if let Some(reason) = reason {
+            answer(&mut reader, PROMPT, &json!({ "stopReason": reason }));
+        }
+        let report = finish(reader, exit(0, ""));
+        assert_eq!(report.stop, stop);
+        assert!(report.stopped_by.is_some());
+    }
+}
+
+#[test]
+fn another_session_of_the_agent_says_nothing_about_the_turn() {
+    let mut reader = prompted(&request(), true);
+    let params = json!({ "sessionId": "s2", "update": chunk("FAILED: no") });
+    let other = json!({ "jsonrpc": "2.0", "method": "session/update", "params": params });
+    assert_eq!(hear(&mut reader, &other), []);
+    update(&mut reader, &chunk("Done."));
+    answer(&mut reader, PROMPT, &json!({ "stopReason": "end_turn" }));
+    let report = finish(reader, exit(0, ""));
+    assert_eq!(report.final_message.as_deref(), Some("Done."));
+}
+
+#[test]
 fn another_version_of_the_protocol_a_missing_login_and_silence_make_the_agent_unavailable() {
     let mut reader = Reader::new(&request(), "Do it.");
     answer(&mut reader, INITIALIZE, &json!({ "protocolVersion": 2 }));

@@ -2,6 +2,7 @@
 
 pub mod message;
 
+pub use super::agent::CutOff;
 use super::agent::{AgentReport, ApiError, ApiErrorClass};
 use super::api_error::{classify_error_text, classify_final};
 use super::snapshot::Snapshot;
@@ -58,20 +59,6 @@ pub struct Assessment {
     /// The error of a model that is all that the agent said in a turn that changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-}
-
-/// A limit that cut a turn off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CutOff {
-    /// One of the agent's own limits, such as its maximum number of model requests.
-    OwnLimit,
-    /// The agent itself, because it made no progress.
-    NoProgress,
-    /// The time limit of a turn.
-    TimeLimit,
-    /// The time limit for an agent without output.
-    Silence,
 }
 
 /// How an agent's process ended.
@@ -222,26 +209,26 @@ fn cut_off(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment
             crashed(format!("{agent} was killed by {name}"))
         }
         _ if facts.report.api_error.is_some() || !unchanged(facts) && error.is_some() => {
-            let message = error.map_or("", |error| &error.message);
-            crashed(format!(
-                "{agent}'s request was refused: {}",
-                one_line(message)
-            ))
-        }
-        _ if facts.report.stopped_by.is_some() => {
-            let why = facts.report.stopped_by.as_deref().unwrap_or_default();
-            let (detail, cut_off) = if facts.report.stalled {
-                (format!("stopped: {why}"), CutOff::NoProgress)
-            } else {
-                let detail = format!("{agent} reached its own limit: {why}");
-                (detail, CutOff::OwnLimit)
-            };
+            let message = one_line(error.map_or("", |error| &error.message));
+            let detail = format!("{agent}'s request was refused: {message}");
             Some(Assessment {
-                cut_off: Some(cut_off),
+                cut_off: Some(CutOff::Refused),
                 ..plain(AssessmentKind::AgentCrashed, detail)
             })
         }
-        TurnExit::Code(code) if *code != 0 && said(facts).is_empty() => {
+        _ if facts.report.stopped_by.is_some() => {
+            let why = facts.report.stopped_by.as_deref().unwrap_or_default();
+            let detail = match facts.report.stop {
+                CutOff::NoProgress => format!("stopped: {why}"),
+                CutOff::OwnLimit => format!("{agent} reached its own limit: {why}"),
+                _ => format!("{agent} {why}"),
+            };
+            Some(Assessment {
+                cut_off: Some(facts.report.stop),
+                ..plain(AssessmentKind::AgentCrashed, detail)
+            })
+        }
+        TurnExit::Code(code) if *code != 0 && said(facts).is_empty() && unchanged(facts) => {
             let error = last_error(facts);
             crashed(format!(
                 "{agent} exited with code {code} and no result{error}"
@@ -383,6 +370,11 @@ impl AssessmentKind {
     /// Whether the turn failed because the agent, or the service behind it, was unavailable.
     pub fn is_agent_unavailable(self) -> bool {
         matches!(self, Self::AgentUnavailable | Self::AgentTransient)
+    }
+
+    /// Whether the agent ended the turn in order and is known to have changed nothing.
+    pub fn is_idle(self) -> bool {
+        self.has_answer() && !matches!(self, Self::Changed | Self::Unknown)
     }
 
     /// Whether the agent ended the turn in order, so that its final message is its answer.

@@ -65,7 +65,7 @@ fn an_agent_that_fails_with_an_api_error_on_stderr_is_not_a_crash() {
     let chatty = said(ApiErrorClass::Unavailable, "Version 3.1".into());
     assert_eq!(kind(false, failed(), &chatty), K::AgentUnavailable);
     // What the agent did or said counts for more.
-    assert_eq!(kind(true, failed(), &transient), K::AgentCrashed);
+    assert_eq!(kind(true, failed(), &transient), K::Changed);
     let report = said(ApiErrorClass::Transient, "FAILED: no network".into());
     assert_eq!(kind(false, failed(), &report), K::FailedReport);
 }
@@ -111,15 +111,13 @@ fn every_class_has_its_rule() {
             kind(true, TurnExit::Signal(11), &report("Done.")),
             K::AgentCrashed,
         ),
-        (kind(true, TurnExit::Code(3), &report("")), K::AgentCrashed),
+        (kind(true, TurnExit::Code(3), &report("")), K::Changed),
+        (kind(false, TurnExit::Code(3), &report("")), K::AgentCrashed),
         (
             kind(false, TurnExit::Code(127), &report("Plan: x")),
             K::PlanningOnly,
         ),
-        (
-            kind(true, TurnExit::Code(127), &report("")),
-            K::AgentCrashed,
-        ),
+        (kind(true, TurnExit::Code(127), &report("")), K::Changed),
         (
             kind(true, TurnExit::TimedOut { after_ms: 1 }, &report("Done.")),
             K::TurnTimeout,

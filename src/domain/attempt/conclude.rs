@@ -14,13 +14,6 @@ use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
 use crate::settings::{Baseline, KnownFailures};
 
-enum Expected {
-    Yes,
-    No,
-    NotRun,
-    Aborted,
-}
-
 /// The step after a verification.
 pub(super) fn after_verification(
     policy: &Policy,
@@ -44,35 +37,21 @@ pub(super) fn after_verification(
     if row(policy, state).expect == Expect::Fail && !is_satisfied {
         return after_checks_of_tests(policy, state, ended);
     }
-    match met(&ended.verdict) {
-        Expected::Yes if purpose == VerifyPurpose::Satisfied && untouched(state) => {
-            confirmed(policy, state)
-        }
-        Expected::Yes if is_back_at_start(state) => Step::Finish(back_at_start(state)),
-        Expected::Yes => accept(policy, state, Grounds::Passed),
-        Expected::No => {
+    match &ended.verdict {
+        Verdict::Passed if is_satisfied => confirmed(policy, state),
+        Verdict::Passed if is_back_at_start(state) => Step::Finish(back_at_start(state)),
+        Verdict::Passed => accept(policy, state, Grounds::Passed),
+        Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. } => {
             known_failures(policy, state, purpose, ended).unwrap_or_else(|| failed(policy, state))
         }
-        Expected::NotRun => verify_or_accept(
-            &Policy {
+        Verdict::NotRun => {
+            let unchecked = Policy {
                 has_checks: false,
                 ..policy.clone()
-            },
-            state,
-            purpose,
-        ),
-        Expected::Aborted => Step::Finish(Outcome::Deadline),
-    }
-}
-
-fn met(verdict: &Verdict) -> Expected {
-    match verdict {
-        Verdict::Passed => Expected::Yes,
-        Verdict::Failed { .. } | Verdict::TimedOut { .. } | Verdict::CannotStart { .. } => {
-            Expected::No
+            };
+            verify_or_accept(&unchecked, state, purpose)
         }
-        Verdict::NotRun => Expected::NotRun,
-        Verdict::Aborted => Expected::Aborted,
+        Verdict::Aborted => Step::Finish(Outcome::Deadline),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use super::conclude::{after_baseline, after_verification};
 use super::facts::{
-    IDLE_CUTS, after_evidence, attempt_has_work, no_progress, prove, refused_again, row, row_at,
-    unmoved, untouched, verify,
+    IDLE_CUTS, after_evidence, no_progress, phase_has_work, prove, refused_again, row_at, unmoved,
+    untouched, verify,
 };
 use super::moves::{
-    after_commit, cut_off, give_nudge, give_up, retry_or, run_agent, satisfied, verify_or_accept,
-    within_limits,
+    after_commit, cut_off, give_up, nudge_if_left, retry_or, run_agent, satisfied,
+    verify_or_accept, within_limits,
 };
 use super::output::after_output;
 use super::phases::{after_turn_of_row, after_undo, examine};
@@ -87,15 +87,7 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         return Step::Finish(Outcome::NeedsPermission { held });
     }
     match turn.assessment.kind {
-        K::AwaitingInput
-        | K::PlanningOnly
-        | K::Empty
-        | K::ReportsBlocked
-        | K::AlreadySatisfied
-        | K::ClaimsDone
-        | K::NoChange
-            if policy.only_checks && untouched(state) =>
-        {
+        kind if kind.is_idle() && policy.only_checks && untouched(state) => {
             satisfied(policy, state)
         }
         K::AlreadySatisfied | K::ClaimsDone | K::NoChange
@@ -117,6 +109,10 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
             let end = match turn.assessment.cut_off {
+                // A request that is refused again is refused whatever the next attempt says.
+                Some(CutOff::Refused) if state.idle_cuts >= IDLE_CUTS => {
+                    Outcome::AgentUnavailable { message: detail() }
+                }
                 Some(CutOff::NoProgress) => no_progress(state, detail(), false),
                 Some(CutOff::OwnLimit) if state.idle_cuts > 0 => {
                     no_progress(state, format!("No progress detected - {}", detail()), false)
@@ -130,24 +126,20 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         K::FailedReport => Step::Finish(Outcome::FailedReport { summary: detail() }),
         // The work may be half done: it is kept, and the agent is asked to go on.
         K::Changed if turn.assessment.error_exit.is_some() => {
-            if state.nudges < row(policy, state).nudges {
-                give_nudge(policy, state, NudgeKind::EndedWithError)
-            } else {
+            nudge_if_left(policy, state, NudgeKind::EndedWithError).unwrap_or_else(|| {
                 let end = Outcome::AgentCrashed { message: detail() };
                 cut_off(policy, state, detail(), end)
-            }
+            })
         }
         K::Changed | K::Unknown => examine(policy, state),
         K::AwaitingInput => nudge(policy, state, NudgeKind::AwaitingInput),
         K::PlanningOnly => nudge(policy, state, NudgeKind::Planning),
         K::Empty => nudge(policy, state, NudgeKind::Empty),
-        K::ReportsBlocked if !state.shown_unchanged && state.nudges < row(policy, state).nudges => {
-            give_nudge(policy, state, NudgeKind::Blocked)
-        }
         K::AlreadySatisfied if untouched(state) => satisfied(policy, state),
-        K::AlreadySatisfied | K::ReportsBlocked | K::ClaimsDone | K::NoChange => {
-            claims(policy, state)
-        }
+        K::ReportsBlocked => nudge_if_left(policy, state, NudgeKind::Blocked)
+            .filter(|_| !state.shown_unchanged)
+            .unwrap_or_else(|| claims(policy, state)),
+        K::AlreadySatisfied | K::ClaimsDone | K::NoChange => claims(policy, state),
     }
 }
 
@@ -160,10 +152,10 @@ fn added_nothing_to_its_work(state: &TaskState) -> bool {
 fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
     // An agent that knows that nobody answers, and asks the same again, needs the answer.
     let is_told = kind == NudgeKind::AwaitingInput && state.asks_again;
-    if state.nudges < row(policy, state).nudges && !is_told {
-        return give_nudge(policy, state, kind);
+    if let Some(step) = nudge_if_left(policy, state, kind).filter(|_| !is_told) {
+        return step;
     }
-    if attempt_has_work(state) {
+    if phase_has_work(state) {
         return examine(policy, state);
     }
     if state.attempt() == 1 {
@@ -176,13 +168,12 @@ fn nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
 
 /// After an unchanged turn that claims the work is done, or says nothing relevant.
 fn claims(policy: &Policy, state: &TaskState) -> Step {
-    if state.attempt() > 1 || attempt_has_work(state) {
+    if state.attempt() > 1 || phase_has_work(state) {
         return examine(policy, state);
     }
-    if !state.shown_unchanged && state.nudges < row(policy, state).nudges {
-        return give_nudge(policy, state, NudgeKind::ClaimsDone);
-    }
-    evidence(policy, state, false)
+    nudge_if_left(policy, state, NudgeKind::ClaimsDone)
+        .filter(|_| !state.shown_unchanged)
+        .unwrap_or_else(|| evidence(policy, state, false))
 }
 
 /// Verifies once for the report; the task fails whatever the result.

@@ -131,14 +131,18 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
 /// same as there; without it, it is not known whether any failure has gone.
 fn since_start(state: &TaskState, still: Option<&BTreeSet<String>>) -> Vec<EvidenceLine> {
     let proofs = &state.proofs;
-    let proved = matches!(
-        &proofs.new_tests,
-        Some((of, ProofResult::Failed { .. }))
-            if state.current.as_ref().and_then(|now| now.tree()) == Some(of)
-    );
+    // Tests that were written first have failed before the work began; others only where a proof shows it.
+    let proved = state.red_tests.is_some()
+        || matches!(
+            &proofs.new_tests,
+            Some((of, ProofResult::Failed { .. }))
+                if state.current.as_ref().and_then(|now| now.tree()) == Some(of)
+        );
     let mut lines = Vec::new();
     if proved {
-        let added = state.tests.added.iter().cloned();
+        let tests = &state.tests;
+        let changed = tests.changed.iter().filter(|_| tests.added.is_empty());
+        let added = tests.added.iter().chain(changed).cloned();
         lines.push(EvidenceLine::new(EvidenceKind::NewTests, added));
     }
     match &proofs.baseline {
@@ -177,7 +181,7 @@ fn since_start(state: &TaskState, still: Option<&BTreeSet<String>>) -> Vec<Evide
 #[cfg(test)]
 mod tests {
     use super::{EvidenceKind, EvidenceLine, evidence};
-    use crate::attempt::{FailedCheck, ProofResult, TaskState};
+    use crate::attempt::{FailedCheck, ProofResult, TaskState, TestChanges};
     use crate::outcome::Outcome;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -266,6 +270,22 @@ mod tests {
             after(Some(unknown), &VERIFIED),
             ["it is not known whether the checks passed before this task: test timed out"]
         );
+    }
+
+    #[test]
+    fn tests_that_were_written_first_failed_without_the_work() {
+        let mut state = TaskState {
+            red_tests: Some("digest".into()),
+            tests: TestChanges {
+                added: vec!["t.sh".into()],
+                ..TestChanges::default()
+            }
+            .into(),
+            ..TaskState::default()
+        };
+        state.proofs.baseline = Some(ProofResult::Passed);
+        let said = evidence(&state, &VERIFIED)[0].says();
+        assert_eq!(said, "the new tests fail without this change: t.sh");
     }
 
     #[test]

@@ -109,9 +109,10 @@ pub(super) fn is_back_at_start(state: &TaskState) -> bool {
     start.is_some_and(|(start, current)| same_tree(start, current))
 }
 
-/// Whether this attempt has, or may have, moved HEAD or changed the tree.
-pub(super) fn attempt_has_work(state: &TaskState) -> bool {
-    !unmoved(state.attempt_start.as_ref(), state)
+/// Whether this phase has, or may have, moved HEAD or changed the tree. The work of a turn that was cut off
+/// in an earlier attempt is still to be judged.
+pub(super) fn phase_has_work(state: &TaskState) -> bool {
+    !unmoved(state.phase_start.as_ref(), state)
 }
 
 pub(super) fn unmoved(from: Option<&Snapshot>, state: &TaskState) -> bool {

@@ -82,12 +82,11 @@ fn retry(policy: &Policy, state: &TaskState, cut_off: Option<String>) -> Option<
     Some(run_agent_in(policy, state, phase, attempt, purpose))
 }
 
-pub(super) fn give_nudge(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Step {
-    let purpose = TurnPurpose::Nudge {
-        n: state.nudges + 1,
-        kind,
-    };
-    run_agent(policy, state, state.attempt(), purpose)
+/// A nudge, if one is left in the phase.
+pub(super) fn nudge_if_left(policy: &Policy, state: &TaskState, kind: NudgeKind) -> Option<Step> {
+    let n = state.nudges + 1;
+    let purpose = TurnPurpose::Nudge { n, kind };
+    (n <= row(policy, state).nudges).then(|| run_agent(policy, state, state.attempt(), purpose))
 }
 
 pub(super) fn run_agent(
@@ -411,10 +410,8 @@ pub(super) fn lost(
     if !reviews && row.expect != Expect::Answer {
         return None;
     }
-    if reviews && state.lost_turns < ASKED {
-        let purpose = row.phase.purpose(state.grounds);
-        let attempt = state.attempt();
-        return Some(run_agent_in(policy, state, index(state), attempt, purpose));
+    if let Some(step) = ask_reviewer_again(policy, state, row).filter(|_| reviews) {
+        return Some(step);
     }
     let end = match turn.assessment.kind {
         AssessmentKind::TurnTimeout => Outcome::TurnTimeout,
@@ -426,6 +423,17 @@ pub(super) fn lost(
         },
     };
     Some(within_limits(policy, state).unwrap_or(Step::Finish(end)))
+}
+
+/// Repeats a review that gave no verdict, once.
+pub(super) fn ask_reviewer_again(
+    policy: &Policy,
+    state: &TaskState,
+    row: PhaseSpec,
+) -> Option<Step> {
+    let purpose = row.phase.purpose(state.grounds);
+    let again = || run_agent_in(policy, state, index(state), state.attempt(), purpose);
+    (state.lost_turns < ASKED).then(again)
 }
 
 /// Starts the next round, if one is left.
@@ -470,9 +478,6 @@ pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step>
     if let Some(end) = limit(policy, state) {
         return Some(Step::Finish(end));
     }
-    Some(if state.nudges < row(policy, state).nudges {
-        give_nudge(policy, state, NudgeKind::Output)
-    } else {
-        Step::Finish(Outcome::OutputMismatch { why })
-    })
+    let end = || Step::Finish(Outcome::OutputMismatch { why });
+    Some(nudge_if_left(policy, state, NudgeKind::Output).unwrap_or_else(end))
 }

@@ -1,5 +1,6 @@
 //! What a turn did instead of the work, to which a nudge replies.
 
+use crate::assess::AssessmentKind;
 use serde::{Deserialize, Serialize};
 
 /// What the agent did instead of the work.
@@ -31,6 +32,16 @@ pub enum NudgeKind {
 }
 
 impl NudgeKind {
+    /// The nudge after a turn that neither changed anything nor spoke of what is done.
+    pub(super) const fn without_words(turn: AssessmentKind) -> Option<Self> {
+        match turn {
+            AssessmentKind::PlanningOnly => Some(Self::Planning),
+            AssessmentKind::AwaitingInput => Some(Self::AwaitingInput),
+            AssessmentKind::Empty => Some(Self::Empty),
+            _ => None,
+        }
+    }
+
     /// Whether this nudge shows the agent its unchanged tree, which happens once per attempt.
     pub fn shows_unchanged(self) -> bool {
         matches!(self, Self::ClaimsDone | Self::Blocked)
@@ -51,6 +62,11 @@ impl NudgeKind {
             | Self::Empty
             | Self::Output => None,
         }
+    }
+
+    /// Whether it replies to a turn that changed nothing, so that a change is what it asks for.
+    pub fn is_about_idleness(self) -> bool {
+        self.reason().is_none() && self != Self::Output
     }
 
     /// Whether the nudge asks for failing tests rather than for the work.

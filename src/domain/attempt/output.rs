@@ -3,31 +3,12 @@
 use super::facts::untouched;
 use super::moves::{satisfied, verify_or_accept};
 use super::phases::join_attempt;
-use super::{Policy, Step, TaskState, TurnEnded, TurnPurpose, VerifyPurpose};
-use crate::assess::AssessmentKind;
-use crate::attempt::nudge::NudgeKind;
+use super::{Policy, Step, TaskState, TurnEnded, VerifyPurpose};
 
 /// After a turn that was asked only for the value and changed nothing: judges the work as before.
 pub(super) fn after_output(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Option<Step> {
-    use AssessmentKind as K;
-    let is_asked = matches!(
-        state.purpose,
-        Some(TurnPurpose::Nudge {
-            kind: NudgeKind::Output,
-            ..
-        })
-    );
-    let is_idle = matches!(
-        turn.assessment.kind,
-        K::AwaitingInput
-            | K::ReportsBlocked
-            | K::AlreadySatisfied
-            | K::ClaimsDone
-            | K::PlanningOnly
-            | K::Empty
-            | K::NoChange
-    );
-    (is_asked && is_idle).then(|| {
+    let is_idle = turn.assessment.kind.is_idle();
+    (state.is_asked_for_output() && is_idle).then(|| {
         if untouched(state) {
             satisfied(policy, state)
         } else {

@@ -5,7 +5,8 @@ use super::facts::{
     preflight, row, unresolved, untouched,
 };
 use super::moves::{
-    begin, give_nudge, give_up, go_on_or_accept, lost, rework, verify_or_accept, without_output,
+    ask_reviewer_again, begin, give_up, go_on_or_accept, lost, nudge_if_left, rework,
+    verify_or_accept, without_output,
 };
 use super::{
     Blame, Expect, PhaseSpec, Policy, Role, Step, TaskState, TurnEnded, VerificationEnded,
@@ -15,7 +16,7 @@ use crate::assess::AssessmentKind;
 use crate::attempt::nudge::NudgeKind;
 use crate::checks::verdict::Verdict;
 use crate::outcome::Outcome;
-use crate::review::ReviewVerdict;
+use crate::review::{Review, ReviewVerdict};
 
 /// Runs the pre-flight check, then verifies.
 pub(super) fn examine(policy: &Policy, state: &TaskState) -> Step {
@@ -40,7 +41,7 @@ pub(super) fn after_turn_of_row(
         K::AgentUnavailable | K::AgentTransient | K::PolicyViolation | K::FailedReport => None,
         K::AgentCrashed | K::TurnTimeout => lost(policy, state, turn, row),
         _ if row.expect == Expect::Acceptable => Some(after_review(policy, state)),
-        _ if row.expect == Expect::Answer => Some(after_answer(state, kind)),
+        _ if row.expect == Expect::Answer => Some(after_answer(state, turn)),
         _ if row.writes == Writes::Tests && !turn.undone.is_empty() => {
             Some(only_tests(policy, state))
         }
@@ -67,29 +68,34 @@ pub(super) fn join_attempt(policy: &Policy, state: &TaskState) -> Option<Step> {
 /// A tester or fixer that changed nothing is nudged once; then the work continues as it is. A tester may say
 /// that no test is missing.
 fn idle_helper(policy: &Policy, state: &TaskState, row: PhaseSpec, kind: AssessmentKind) -> Step {
-    use AssessmentKind as K;
-    let kind = match kind {
-        K::PlanningOnly => Some(NudgeKind::Planning),
-        K::AwaitingInput => Some(NudgeKind::AwaitingInput),
-        K::Empty => Some(NudgeKind::Empty),
-        _ => (row.role == Role::Fixer).then_some(NudgeKind::Findings),
-    };
-    match kind.filter(|_| state.nudges < row.nudges) {
-        Some(kind) => give_nudge(policy, state, kind),
-        None => examine(policy, state),
-    }
+    let of_fixer = (row.role == Role::Fixer).then_some(NudgeKind::Findings);
+    NudgeKind::without_words(kind)
+        .or(of_fixer)
+        .and_then(|kind| nudge_if_left(policy, state, kind))
+        .unwrap_or_else(|| examine(policy, state))
 }
 
 /// Ends a question with its answer, or with the question that the agent asks in return.
-fn after_answer(state: &TaskState, kind: AssessmentKind) -> Step {
-    Step::Finish(match kind {
+fn after_answer(state: &TaskState, turn: &TurnEnded) -> Step {
+    Step::Finish(match turn.assessment.kind {
         _ if has_left_changes(state) => Outcome::PolicyViolation {
             what: "what the agent changed could not be undone".to_owned(),
         },
         AssessmentKind::AwaitingInput => Outcome::NeedsAnswer,
         AssessmentKind::Empty => no_progress(state, "the agent gave no answer".into(), false),
+        AssessmentKind::PlanningOnly if is_announcement(turn) => {
+            let message = "the agent announced an answer and gave none";
+            no_progress(state, message.into(), false)
+        }
         _ => Outcome::Answered,
     })
+}
+
+/// Whether a message says hardly more than the sentences that announce something. A plan may be the answer.
+fn is_announcement(turn: &TurnEnded) -> bool {
+    let announced = turn.assessment.indicators.iter().map(String::len);
+    let said = turn.message.as_deref().unwrap_or_default();
+    announced.sum::<usize>() * 2 > said.trim().len()
 }
 
 /// Whether a turn of a phase that may change nothing has changed something for good.
@@ -111,6 +117,16 @@ fn after_review(policy: &Policy, state: &TaskState) -> Step {
         }
         Some(ReviewVerdict::Acceptable) => go_on_or_accept(policy, state),
         Some(ReviewVerdict::NeedsFixes) | None => {
+            // A fixer can do nothing about a reviewer that says nothing.
+            let is_silent = state.review.as_ref().is_some_and(Review::is_silent);
+            if is_silent && !is_nothing_written(policy) {
+                return ask_reviewer_again(policy, state, row(policy, state)).unwrap_or_else(
+                    || {
+                        let message = "the reviewer gave no verdict".to_owned();
+                        Step::Finish(Outcome::AgentCrashed { message })
+                    },
+                );
+            }
             let end = Outcome::ReviewFindings {
                 findings: unresolved(state),
                 reviews: row(policy, state).cycle,
@@ -131,33 +147,22 @@ pub(super) fn after_undo(policy: &Policy, state: &TaskState) -> Step {
 
 /// After a turn in a tests-only phase whose other changes were reverted.
 fn only_tests(policy: &Policy, state: &TaskState) -> Step {
-    if state.nudges < row(policy, state).nudges {
-        return give_nudge(policy, state, NudgeKind::OnlyTests);
-    }
-    if state.tests.are_tests_touched() {
-        examine(policy, state)
-    } else {
-        invalid("only tests may change before they fail, and no test did")
-    }
+    nudge_if_left(policy, state, NudgeKind::OnlyTests).unwrap_or_else(|| {
+        if state.tests.are_tests_touched() {
+            examine(policy, state)
+        } else {
+            invalid("only tests may change before they fail, and no test did")
+        }
+    })
 }
 
 /// After a turn without changes in a phase that must write tests.
 fn no_tests(policy: &Policy, state: &TaskState, kind: AssessmentKind) -> Step {
-    use AssessmentKind as K;
     if state.tests.are_tests_touched() {
         return examine(policy, state);
     }
-    let kind = match kind {
-        K::AwaitingInput => NudgeKind::AwaitingInput,
-        K::PlanningOnly => NudgeKind::Planning,
-        K::Empty => NudgeKind::Empty,
-        _ => NudgeKind::NoTests,
-    };
-    if state.nudges < row(policy, state).nudges {
-        give_nudge(policy, state, kind)
-    } else {
-        invalid("no test was written")
-    }
+    let kind = NudgeKind::without_words(kind).unwrap_or(NudgeKind::NoTests);
+    nudge_if_left(policy, state, kind).unwrap_or_else(|| invalid("no test was written"))
 }
 
 /// The step before checks that are expected to fail. Returns `None` when the checks should run.
@@ -208,9 +213,5 @@ pub(super) fn after_checks_of_tests(
         Verdict::TimedOut { .. } => "a check timed out, so that no new test is known to fail",
         Verdict::CannotStart { .. } => "a check cannot start with the new tests",
     };
-    if state.nudges < row(policy, state).nudges {
-        give_nudge(policy, state, NudgeKind::TestsPass)
-    } else {
-        invalid(what)
-    }
+    nudge_if_left(policy, state, NudgeKind::TestsPass).unwrap_or_else(|| invalid(what))
 }

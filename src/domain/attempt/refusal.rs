@@ -5,13 +5,13 @@ use super::{ProofResult, TaskState, TurnPurpose};
 use crate::history::AttemptOutcome;
 
 impl TaskState {
-    /// Notes why the attempt before this turn failed although its checks pass, in the history and for the prompts
-    /// of the attempt that begins.
+    /// Notes for the prompts of the attempt that begins how the last turn was cut off, and, also in the history, why
+    /// the last attempt failed although its checks pass.
     pub(super) fn note_refusal(&mut self, purpose: &TurnPurpose) {
-        self.refused = match purpose {
+        (self.refused, self.cut_off) = match purpose {
             TurnPurpose::Nudge { .. } => return,
-            TurnPurpose::Retry { .. } => self.refusal(),
-            TurnPurpose::Implement | TurnPurpose::Phase { .. } => None,
+            TurnPurpose::Retry { cut_off } => (self.refusal(), cut_off.clone()),
+            TurnPurpose::Implement | TurnPurpose::Phase { .. } => (None, None),
         };
         if let (Some(why), Some(last)) = (&self.refused, self.history.last_mut()) {
             last.outcome = AttemptOutcome::FailedTests;

@@ -5,7 +5,7 @@ use super::{
     Proofs, Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
     VerificationEnded, VerifyPurpose, said_by_hook,
 };
-use crate::assess::AssessmentKind;
+use crate::assess::{AssessmentKind, CutOff};
 use crate::attempt::nudge::NudgeKind;
 use crate::checks::Reported;
 use crate::checks::signals::Signal;
@@ -54,8 +54,6 @@ pub enum Last {
 pub struct TaskState {
     /// The snapshot at the start of the task.
     pub task_start: Option<Snapshot>,
-    /// The snapshot at the start of the attempt.
-    pub attempt_start: Option<Snapshot>,
     /// The snapshot at the start of the open or last turn.
     pub turn_start: Option<Snapshot>,
     /// The last known snapshot.
@@ -78,7 +76,7 @@ pub struct TaskState {
     pub phase_start: Option<Snapshot>,
     /// Why the work on which the phase started is acceptable.
     pub grounds: Option<Grounds>,
-    /// Turns of the phase that were cut off.
+    /// Turns of the phase that were cut off, or reviews that said nothing.
     pub lost_turns: u32,
     /// Whether the work tree was restored to the start of the phase.
     pub undone: bool,
@@ -121,6 +119,8 @@ pub struct TaskState {
     pub history: Vec<HistoryEntry>,
     /// Why the last attempt failed although its checks pass, for the prompts of this attempt.
     pub refused: Option<String>,
+    /// How the turn before this attempt was cut off, if it was, for the prompts of this attempt.
+    pub cut_off: Option<String>,
     /// The last failing verification, for the next prompt.
     pub last_failure: Option<Arc<VerificationEnded>>,
     /// The commit hook's output, when the hook ended the last attempt.
@@ -170,11 +170,7 @@ impl TaskState {
 
     /// Attempts started in all phases.
     pub fn all_attempts(&self) -> u32 {
-        if self.attempts.is_empty() {
-            self.attempt()
-        } else {
-            self.attempts.values().sum()
-        }
+        self.attempts.values().sum()
     }
 
     /// Nudges given in all phases.
@@ -186,6 +182,22 @@ impl TaskState {
     pub fn role(&self) -> Role {
         let name = self.key.and_then(|key| key.name);
         name.map_or(Role::Implementer, |name| name.role)
+    }
+
+    fn is_in(&self, phase: Phase) -> bool {
+        let name = self.key.and_then(|key| key.name);
+        name.is_some_and(|name| name.phase == phase)
+    }
+
+    /// Whether the open or last turn is for the structured output alone.
+    pub fn is_asked_for_output(&self) -> bool {
+        matches!(
+            self.purpose,
+            Some(TurnPurpose::Nudge {
+                kind: NudgeKind::Output,
+                ..
+            })
+        )
     }
 
     /// The results of the attempts of the current phase.
@@ -282,7 +294,6 @@ impl TaskState {
     }
 
     fn begin_attempt(&mut self) {
-        self.attempt_start.clone_from(&self.current);
         self.shown_unchanged = false;
         self.hook_changed = false;
         self.waits = 0;
@@ -375,7 +386,6 @@ impl TaskState {
     fn task_started(&mut self, start: &Snapshot) {
         self.task_start = Some(start.clone());
         self.phase_start = Some(start.clone());
-        self.attempt_start = Some(start.clone());
         self.current = Some(start.clone());
     }
 
@@ -396,7 +406,10 @@ impl TaskState {
             (Some(step), _) if step.follows_from_the_last_thing() => {}
             (Some(step), _) => self.last = Last::Resumed(step),
             // Whoever resumes the run has dealt with the agent's problem or has waited long enough.
-            (None, Last::Turn(turn)) if turn.assessment.kind.is_agent_unavailable() => {
+            (None, Last::Turn(turn))
+                if turn.assessment.kind.is_agent_unavailable()
+                    || turn.assessment.cut_off == Some(CutOff::Refused) =>
+            {
                 self.waits = 0;
                 self.idle_cuts = 0;
                 self.last = Last::Waited;
@@ -497,6 +510,7 @@ impl TaskState {
     fn heard(&mut self, turn: &TurnEnded) {
         if let (Some(review), Some(name)) = (&turn.review, self.key.and_then(|key| key.name)) {
             take_review(&mut self.findings, name.cycle, review);
+            self.lost_turns += u32::from(review.is_silent());
             self.review = Some(review.clone());
             let accepts = review.verdict == ReviewVerdict::Acceptable;
             self.accepted = turn.after.tree().filter(|_| accepts).cloned();
@@ -508,17 +522,12 @@ impl TaskState {
         if self.role() == Role::Reviewer {
             return;
         }
-        let is_value_alone = matches!(
-            self.purpose,
-            Some(TurnPurpose::Nudge {
-                kind: NudgeKind::Output,
-                ..
-            })
-        );
-        if !is_value_alone {
+        if !self.is_asked_for_output() {
             self.answer = Some(message.clone());
         }
-        if self.role() != Role::Tester && suggested_commit_message(message).is_some() {
+        // The commit is about the task, and not about its improvement, which may yet be undone.
+        let is_about_work = self.role() != Role::Tester && !self.is_in(Phase::Refactor);
+        if is_about_work && suggested_commit_message(message).is_some() {
             self.suggestion = Some(message.clone());
         }
     }

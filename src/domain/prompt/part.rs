@@ -81,9 +81,16 @@ const RULES: &str = "\
 - Nobody will answer questions or grant permission. Decide yourself and go on.
 - DO NOT commit your changes - the executor will handle the commit
 - Do only this task. Do not edit the plan's status.
+";
+
+/// What the commit and later tasks take from a final message.
+const MESSAGE: &str = "\
 - End your final message with a line of this form; further lines up to `END_COMMIT_MESSAGE` become the body:
   SUGGESTED_COMMIT_MESSAGE: <message>
 - What later tasks should know, say anywhere in your final message in lines of this form: NOTE: <one line>
+";
+
+const FAILED: &str = "\
 - If the task cannot be done, make no half of it. Begin your final message with this line, followed by the sections `Requirements:`, `Problems:` and `Possible solutions:`:
   FAILED: <summary in one line>";
 
@@ -95,8 +102,11 @@ const SATISFIED: &str = "\
 /// The rules for a turn of this part.
 pub(super) fn rules(part: &Part<'_>) -> String {
     match part {
-        Part::Implement | Part::Red | Part::Green(_) => format!("{RULES}\n{SATISFIED}"),
-        Part::Test | Part::Fix(_) | Part::Refactor => RULES.to_owned(),
+        Part::Implement | Part::Red | Part::Green(_) => {
+            format!("{RULES}{MESSAGE}{FAILED}\n{SATISFIED}")
+        }
+        Part::Test | Part::Fix(_) => format!("{RULES}{MESSAGE}{FAILED}"),
+        Part::Refactor => format!("{RULES}{FAILED}"),
         Part::Review(_) => REVIEWERS_RULES.to_owned(),
         Part::Answer => ANSWER_RULES.to_owned(),
     }
@@ -235,14 +245,17 @@ fn checks(it: &ReviewPart<'_>) -> String {
 }
 
 fn fix(it: &FixPart<'_>) -> Vec<String> {
-    let mut sections = vec![
-        "## Your part: fix what the review has found\n\nThe work on this task is in the files, and a \
-         reviewer does not accept it yet. Fix each finding at its root. Where a finding is wrong, say why \
-         in your final message: the reviewer reads it. The checks run when you end, and then the work is \
-         reviewed again."
-            .to_owned(),
-    ];
     let open: Vec<Finding> = review::open(it.findings).cloned().collect();
+    let what = if open.is_empty() {
+        "it is not accepted yet, as you see below. Fix the cause at its root."
+    } else {
+        "a reviewer does not accept it yet. Fix each finding at its root. Where a finding is wrong, say why in your \
+         final message: the reviewer reads it."
+    };
+    let mut sections = vec![format!(
+        "## Your part: fix what the review has found\n\nThe work on this task is in the files, and {what} The \
+         checks run when you end, and then the work is reviewed again."
+    )];
     if !open.is_empty() {
         let listed = fenced(&finding_list(&open));
         sections.push(format!("## Findings\n\n{listed}"));

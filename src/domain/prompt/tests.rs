@@ -117,7 +117,7 @@ fn a_retry_shows_the_failure_and_the_history() {
             AttemptOutcome::FailedTests,
             &["e1", "e2", "e3"],
         ),
-        entry(2, &[], AttemptOutcome::NoChange, &[]),
+        entry(2, &["src/a.rs"], AttemptOutcome::NoChange, &[]),
     ];
     let retry = Retry {
         number: 2,
@@ -157,7 +157,7 @@ red
 Attempt 1: src/a.rs, src/b c.rs -> failed_tests
   - e1
   - e2
-Attempt 2: no files -> no_change
+Attempt 2: src/a.rs -> no_change
 ```
 
 Do NOT repeat the same fixes. Try a different approach.
@@ -271,6 +271,34 @@ Your uncommitted changes are still there in the working directory: build on them
 2. Finish what is missing, the most important part first.
 3. Run the project's checks, briefly.
 "#);
+}
+
+#[test]
+fn a_failure_of_an_unchanged_tree_is_not_called_an_attempt() {
+    let history = [entry(1, &[], AttemptOutcome::FailedTests, &[])];
+    let retry = Retry {
+        number: 1,
+        of: 3,
+        failing: "x",
+        history: &history,
+        ..Retry::default()
+    };
+    let text = resumed_prompt(&input(Purpose::Retry(retry)));
+    let said = "CRITICAL: Tests are failing. You changed nothing, and verification shows that the task is not done.";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.contains("still there"), "{text}");
+}
+
+#[test]
+fn a_fixer_without_findings_is_not_told_to_fix_them() {
+    let mut input = input(Purpose::Implement);
+    input.part = Part::Fix(FixPart {
+        hook: Some("line too long"),
+        ..FixPart::default()
+    });
+    let text = prompt(&input);
+    assert!(text.contains("Fix the cause at its root."), "{text}");
+    assert!(!text.contains("each finding"), "{text}");
 }
 
 #[test]

@@ -1,12 +1,9 @@
 //! The parts of a run in progress.
 
 use crate::domain::agent::TodoItem;
-use crate::domain::attempt::{
-    Expect, PhaseSpec, Policy, Record, Role, TurnKey, TurnPurpose, are_named,
-};
+use crate::domain::attempt::{Expect, PhaseSpec, Policy, Record, Role, TurnKey, Writes, are_named};
 use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
-use crate::domain::prompt::NudgeKind;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
 use crate::run::deliver::work_keeper::WorkKeeper;
@@ -172,18 +169,16 @@ impl TaskRun<'_> {
         let row = self.row(key);
         let does_the_work = matches!(row.role, Role::Implementer | Role::Fixer);
         let is_of_work = does_the_work && !row.optional && row.expect == Expect::Pass;
-        self.policy.wants_output && (is_of_work || self.is_asked_for_output())
+        self.policy.wants_output && (is_of_work || self.journal.state.is_asked_for_output())
     }
 
-    /// Whether the current turn only requests the structured output.
-    pub fn is_asked_for_output(&self) -> bool {
-        matches!(
-            self.journal.state.purpose,
-            Some(TurnPurpose::Nudge {
-                kind: NudgeKind::Output,
-                ..
-            })
-        )
+    /// What the current turn may change. Work that is accepted stays as it is while the agent gives a value for it.
+    pub fn writes(&self, key: TurnKey) -> Writes {
+        if self.journal.state.is_asked_for_output() {
+            Writes::Nothing
+        } else {
+            self.row(key).writes
+        }
     }
 
     /// The schema to show to the agent if a turn in this phase must return the structured output.

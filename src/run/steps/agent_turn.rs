@@ -7,7 +7,7 @@ use crate::agents::{
 use crate::domain::agent::AgentReport;
 use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
-use crate::domain::attempt::Role;
+use crate::domain::attempt::{Role, Writes};
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
 use crate::domain::text::left_running;
@@ -45,7 +45,11 @@ pub(crate) async fn run_agent(
 ) -> anyhow::Result<AgentEnd> {
     let agent = match run.config.agent.clone() {
         Agent::Cli(agent) => agent,
-        Agent::Builtin(agent) => return run_builtin(parts, run, &agent, name, prompt).await,
+        Agent::Builtin(mut agent) => {
+            let key = run.journal.state.key;
+            agent.options.answers = key.is_some_and(|key| run.writes(key) == Writes::Nothing);
+            return run_builtin(parts, run, &agent, name, prompt).await;
+        }
     };
     let scratch = tempfile::Builder::new()
         .prefix("turn-")
@@ -79,6 +83,10 @@ pub(crate) async fn run_agent(
     let by_gateway = parts.setup.gateway.end_turn();
     let mut report = report_of(heard, &how, &ended);
     let mut exit = turn_exit(&ended.exit, &agent);
+    report
+        .warnings
+        .iter()
+        .for_each(|warning| parts.warn_once(warning));
     let emit = &mut parts.emit;
     apply_gateway_report(emit, &by_gateway, limits, &mut report, &mut exit);
     Ok(AgentEnd {
@@ -138,7 +146,7 @@ fn turn_request<'a>(
         },
         repository_files: setup.agent_files.prompt_files(),
         is_root: setup.is_root,
-        output_schema: schema.filter(|_| run.is_asked_for_output()),
+        output_schema: schema.filter(|_| run.journal.state.is_asked_for_output()),
         base_env,
     }
 }

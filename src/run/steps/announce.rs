@@ -14,14 +14,11 @@ const REASON_CHARS: usize = 300;
 /// Sets the context of the following events, and announces nudges, retries and waits.
 pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     let state = &run.journal.state;
-    let (attempt, turn) = match step {
-        Step::RunAgent { key, .. } => (key.attempt, key.turn),
-        _ => (state.attempt(), state.turns()),
+    let key = match step {
+        Step::RunAgent { key, .. } => Some(*key),
+        _ => state.key,
     };
-    let phase = match step {
-        Step::RunAgent { key, .. } => key.name,
-        _ => state.key.and_then(|key| key.name),
-    };
+    let phase = key.and_then(|key| key.name);
     // An announcement belongs to the attempt that caused it.
     emit.at(
         Some(run.task.id.as_str()),
@@ -34,8 +31,8 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     }
     emit.at(
         Some(run.task.id.as_str()),
-        Some(attempt),
-        (turn > 0).then_some(turn),
+        Some(key.map_or(1, |key| key.attempt)),
+        key.map(|key| key.turn),
     );
     emit.in_phase(phase);
 }
@@ -113,7 +110,7 @@ pub(super) fn retry_scheduled(
 
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
 /// budget of its phase is spent.
-fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32, kind: NudgeKind) -> u32 {
+pub(super) fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32, kind: NudgeKind) -> u32 {
     if kind.shows_unchanged() {
         n
     } else {

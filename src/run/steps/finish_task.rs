@@ -372,12 +372,18 @@ fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
         last.outcome = AttemptOutcome::FailedTests;
         last.errors = vec![outcome.message()];
     }
-    let idle = matches!(outcome, Outcome::NoProgress { .. } | Outcome::PlanningOnly);
-    if idle
-        && history
-            .last()
-            .is_none_or(|last| last.phase != state.counted || last.attempt < state.attempt())
-    {
+    let idle = matches!(
+        outcome,
+        Outcome::NoProgress { .. } | Outcome::PlanningOnly | Outcome::NeedsAnswer
+    );
+    let last = history.last_mut().filter(|_| idle);
+    let last = last.filter(|last| last.phase == state.counted && last.attempt == state.attempt());
+    if let Some(last) = last {
+        // Checks that pass without the work are no result of it.
+        if last.outcome == AttemptOutcome::Passed {
+            last.outcome = AttemptOutcome::NoChange;
+        }
+    } else if idle {
         history.push(HistoryEntry {
             attempt: state.attempt(),
             changes: Vec::new(),
@@ -392,13 +398,7 @@ fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
 /// Whether the task leaves a changed tree. A preflight stop means that the last attempt changed nothing.
 /// The changes of an interrupted turn are visible only in the snapshot `now`.
 fn changes_made(state: &TaskState, now: &Snapshot, outcome: &Outcome) -> bool {
-    match outcome {
-        Outcome::NoProgress { .. } | Outcome::PlanningOnly | Outcome::AlreadySatisfied { .. } => {
-            false
-        }
-        _ => state
-            .task_start
-            .as_ref()
-            .is_some_and(|start| start.same_as(now) != Some(true)),
-    }
+    let is_stopped = matches!(outcome, Outcome::NoProgress { preflight, .. } if *preflight);
+    let start = state.task_start.as_ref().filter(|_| !is_stopped);
+    start.is_some_and(|start| start.same_as(now) != Some(true))
 }

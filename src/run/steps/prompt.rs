@@ -7,8 +7,8 @@ use crate::domain::outcome::short;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
-    FixPart, Output, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText, prompt,
-    resumed_prompt,
+    FixPart, NudgeKind, Output, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText,
+    prompt, resumed_prompt,
 };
 use crate::domain::review::ReviewVerdict;
 use crate::domain::snapshot::{Head, Snapshot};
@@ -83,7 +83,7 @@ pub(crate) fn write_prompt(
         Expect::Pass | Expect::Fail | Expect::Answer => Diff::default(),
     };
     let state = &run.journal.state;
-    let mut status = unchanged_status(state.current.as_ref(), &state.changes);
+    let mut status = status(purpose, state.current.as_ref(), &state.changes);
     if matches!(purpose, TurnPurpose::Nudge { .. })
         && let (Some(raw), _) = parts.last_snapshot()
         && let Some(written) = parts.tree.ignored_work(&raw)
@@ -317,7 +317,7 @@ fn last_cycle(run: &TaskRun<'_>) -> u32 {
 
 fn retry<'a>(
     run: &'a TaskRun<'_>,
-    purpose: &'a TurnPurpose,
+    purpose: &TurnPurpose,
     history: &'a [HistoryEntry],
 ) -> Option<Retry<'a>> {
     let state = &run.journal.state;
@@ -329,15 +329,11 @@ fn retry<'a>(
     // What failed earlier says nothing about work that passes.
     let refused = state.refused.as_deref();
     let failure = state.last_failure.as_deref().filter(|_| refused.is_none());
-    let cut_off = match purpose {
-        TurnPurpose::Retry { cut_off } => cut_off.as_deref(),
-        _ => None,
-    };
     Some(Retry {
         number: number.saturating_sub(1),
         of: run.config.settings.max_retries,
         refused,
-        cut_off,
+        cut_off: state.cut_off.as_deref(),
         failing_checks: failure
             .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
             .unwrap_or_default(),
@@ -357,8 +353,8 @@ fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The status in a nudge after a turn without changes.
-fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
+/// The status of the tree in a nudge. Only an agent that ended with an error has changed something in its last turn.
+fn status(purpose: &TurnPurpose, current: Option<&Snapshot>, changes: &[String]) -> String {
     let head = match current {
         Some(Snapshot::Known(known)) => match &known.head {
             Head::At(id) => format!("HEAD is {}", short(id)),
@@ -366,11 +362,13 @@ fn unchanged_status(current: Option<&Snapshot>, changes: &[String]) -> String {
         },
         _ => "HEAD is unknown".into(),
     };
+    let kind = NudgeKind::EndedWithError;
+    let since = match purpose {
+        TurnPurpose::Nudge { kind: last, .. } if *last == kind => "",
+        _ => " as before this turn",
+    };
     match changes {
         [] => format!("{head}, no file has changed"),
-        some => format!(
-            "{head}, changed files as before this turn: {}",
-            some.join(", ")
-        ),
+        some => format!("{head}, changed files{since}: {}", some.join(", ")),
     }
 }

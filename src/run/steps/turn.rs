@@ -2,7 +2,7 @@
 
 use crate::domain::agent::TurnName;
 use crate::domain::agent::{Usage, UsageBasis};
-use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
+use crate::domain::assess::{Assessment, AssessmentKind, TurnExit, TurnFacts, assess};
 use crate::domain::attempt::{
     Expect, HeldBack, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
 };
@@ -26,6 +26,7 @@ use crate::run::state::setup::interruption;
 use crate::run::state::work_tree::changed_paths;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::announce::nudges_of;
 use crate::run::steps::hold::{hold_protected, tell_ignored};
 use crate::run::steps::plan_file::PlanBefore;
 use crate::run::steps::prompt::write_prompt;
@@ -96,7 +97,7 @@ pub async fn turn(
         let spend = spend(&usage);
         return Ok(Observation::Interrupted { by, spend });
     }
-    let notes = keep_report(parts, run, &end, number);
+    let notes = keep_report(parts, run, key, &end, number);
     let has_plan = end.builtin.is_some() && !end.report.todo.is_empty();
     if has_plan && run.row(key).role != Role::Reviewer {
         run.plan.clone_from(&end.report.todo);
@@ -205,6 +206,7 @@ fn take_work(
 fn keep_report(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
+    key: TurnKey,
     end: &AgentEnd,
     number: u32,
 ) -> Vec<Note> {
@@ -215,7 +217,9 @@ fn keep_report(
     parts.emit.warn_unless_stored(kept);
     save_session(parts, run);
     let run_dir = &parts.setup.run_dir;
+    // What an optional phase changes may yet be undone.
     let message = run.final_message.as_deref();
+    let message = message.filter(|_| !run.row(key).optional);
     let (notes, kept) = parts.notes.take(
         run_dir,
         &parts.setup.redactor,
@@ -386,6 +390,10 @@ async fn call_agent(
         end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     }
     let usage = turn_usage(&mut parts.accounts, &end);
+    let has_limit = parts.setup.config.settings.max_cost_usd.is_some();
+    if has_limit && usage.cost_usd.is_none() && end.exit == TurnExit::Code(0) {
+        parts.warn_once("max_cost_usd does not limit this agent: nobody knows what it costs");
+    }
     parts.emit.emit(EventKind::TurnEnded {
         exit: end.exit.describe(),
         elapsed_ms: end.elapsed_ms,
@@ -433,10 +441,12 @@ fn tell(
         end,
         usage,
     );
-    if let (TurnPurpose::Nudge { n, .. }, AssessmentKind::Changed) = (purpose, assessment.kind) {
+    if let (TurnPurpose::Nudge { n, kind }, AssessmentKind::Changed) = (purpose, assessment.kind)
+        && kind.is_about_idleness()
+    {
         parts.emit.emit(EventKind::NudgeResolved {
             k: n + 1,
-            of: run.row(key).nudges + 1,
+            of: nudges_of(run, key.phase, *n, *kind) + 1,
         });
     }
 }

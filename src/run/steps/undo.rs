@@ -20,6 +20,9 @@ use std::collections::BTreeSet;
 struct PhaseStart {
     task: String,
     phase: usize,
+    /// The turn, if it alone may change nothing.
+    #[serde(default)]
+    turn: Option<u32>,
     tree: TreeId,
     head: Option<RevId>,
 }
@@ -29,11 +32,10 @@ pub(crate) fn forget(run_dir: &RunDir) {
     run_dir.remove(RunFile::PhaseStart);
 }
 
-/// Records the start of a phase whose changes may have to be undone. Further turns of a phase keep the
-/// start of its first turn.
+/// Records the start of a phase, or of a turn, whose changes may have to be undone. Further turns of a phase keep
+/// the start of its first turn.
 pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) {
-    let row = run.row(key);
-    let may_be_undone = row.writes != Writes::Anything || row.optional;
+    let may_be_undone = run.writes(key) != Writes::Anything || run.row(key).optional;
     if !may_be_undone || phase_start(&parts.setup, run, key).is_some() {
         return;
     }
@@ -45,6 +47,7 @@ pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: Tu
             &PhaseStart {
                 task: run.task.id.to_string(),
                 phase: key.phase,
+                turn: turn_alone(run, key),
                 tree,
                 head: head_of(&raw),
             },
@@ -56,7 +59,14 @@ pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: Tu
 
 fn phase_start(setup: &Setup, run: &TaskRun<'_>, key: TurnKey) -> Option<PhaseStart> {
     let start: PhaseStart = setup.run_dir.read_json(RunFile::PhaseStart)?;
-    (start.task == run.task.id.as_str() && start.phase == key.phase).then_some(start)
+    let is_it = (start.task.as_str(), start.phase, start.turn)
+        == (run.task.id.as_str(), key.phase, turn_alone(run, key));
+    is_it.then_some(start)
+}
+
+/// The number of a turn that may change nothing although its phase may.
+fn turn_alone(run: &TaskRun<'_>, key: TurnKey) -> Option<u32> {
+    (run.writes(key) != run.row(key).writes).then_some(key.turn)
 }
 
 /// Undoes changes that the phase does not allow, including commits, which are also removed from `report`. Returns
@@ -67,8 +77,8 @@ pub(crate) fn undo_what_may_not_change(
     key: TurnKey,
     report: Option<&mut TurnReport>,
 ) -> Vec<String> {
-    let row = run.row(key);
-    if row.writes == Writes::Anything {
+    let writes = run.writes(key);
+    if writes == Writes::Anything {
         return Vec::new();
     }
     let Some(start) = phase_start(&parts.setup, run, key) else {
@@ -76,12 +86,16 @@ pub(crate) fn undo_what_may_not_change(
     };
     let (raw, _) = parts.snapshot();
     let Some(raw) = raw else { return Vec::new() };
-    let began = run.journal.state.phase_start.as_ref();
+    let state = &run.journal.state;
+    let began = match start.turn {
+        Some(_) => state.turn_start.as_ref(),
+        None => state.phase_start.as_ref(),
+    };
     let is_unchanged = began.and_then(|began| began.tree()) == Some(raw.fingerprint());
     if is_unchanged && head_of(&raw) == start.head {
         return Vec::new();
     }
-    let tests = match row.writes {
+    let tests = match writes {
         Writes::Tests => {
             let tests = parts.tree.check_changes(&raw, &run.config).tests;
             tests.changed.into_iter().chain(tests.added).collect()
@@ -90,7 +104,7 @@ pub(crate) fn undo_what_may_not_change(
     };
     let may_change = |path: &[u8]| tests.contains(&display_path(path));
     let undone = restore_from_tree(&mut parts.tree, &raw, &start, may_change);
-    let who = format!("the {} of task {}", row.role.as_str(), run.task.id);
+    let who = format!("the {} of task {}", run.row(key).role.as_str(), run.task.id);
     let undone = match undone {
         Ok(undone) => undone,
         Err(error) => {

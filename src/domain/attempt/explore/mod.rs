@@ -7,7 +7,6 @@ mod world;
 
 use super::*;
 use crate::assess::AssessmentKind as K;
-use crate::attempt::nudge::NudgeKind;
 use crate::digest::{BuildDigest, Digest};
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
 use properties::{Effects, check};
@@ -24,11 +23,10 @@ use world::{
 fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     let TaskState {
         task_start,
-        attempt_start,
         turn_start: _,
         current,
         key,
-        purpose,
+        purpose: _,
         nudges,
         nudges_elsewhere,
         attempts,
@@ -57,6 +55,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         failure,
         history: _,
         refused: _,
+        cut_off: _,
         last_failure: _,
         hook_message,
         hook_changed,
@@ -78,21 +77,14 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
         open,
     } = state;
     let mut hasher = Digest::default();
-    (task_start, attempt_start, current, rejected, judged).hash(&mut hasher);
+    (task_start, current, rejected, judged).hash(&mut hasher);
     let key = key.map(|key| (key.phase, key.attempt));
     (key, nudges, shown_unchanged, waits, asks, asks_again).hash(&mut hasher);
     let verdict = review.as_ref().map(|review| review.verdict);
     (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
     (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
     let fits = output.as_ref().map(|output| output.value().is_some());
-    let is_of_output = matches!(
-        purpose,
-        Some(TurnPurpose::Nudge {
-            kind: NudgeKind::Output,
-            ..
-        })
-    );
-    (fits, is_of_output).hash(&mut hasher);
+    (fits, state.is_asked_for_output()).hash(&mut hasher);
     // All counts of identical failures above the limit are equivalent.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));
     // Of their order, only the last attempt matters.
