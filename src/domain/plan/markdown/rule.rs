@@ -8,7 +8,7 @@
 
 use super::label::is_task_list;
 use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading, is_struck};
-use crate::text::{count, has_word};
+use crate::text::{count, has_word, one_line};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -352,134 +352,93 @@ impl Rule<'_> {
     }
 
     fn notes(&self, found: &TextTasks) -> Vec<String> {
-        let mut notes = Vec::new();
-        let with_steps: Vec<&TextTask> = found
-            .tasks
-            .iter()
-            .filter(|task| !task.steps.is_empty())
-            .collect();
-        let steps: usize = with_steps.iter().map(|task| task.steps.len()).sum();
-        match with_steps.as_slice() {
-            [] => {}
-            [_] | [_, _] | [_, _, _] => notes.extend(with_steps.iter().map(|task| {
-                let line = self.text[task.span.start..]
-                    .lines()
-                    .next()
-                    .unwrap_or_default();
-                let shown = crate::text::one_line(line, 80).replace('`', "'");
-                says(
-                    task.steps.len(),
-                    &format!("under `{shown}`"),
-                    "is its step",
-                    "are its steps",
-                )
-            })),
-            _ => notes.push(says(
-                steps,
-                &format!("under {} tasks", with_steps.len()),
-                "is a step",
-                "are their steps",
-            )),
-        }
-        let inside = |at: usize| {
-            let begun = found.tasks.partition_point(|task| task.span.start <= at);
-            begun
-                .checked_sub(1)
-                .is_some_and(|place| at < found.tasks[place].span.end)
-        };
-        let mut closing: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut text: BTreeMap<usize, usize> = BTreeMap::new();
-        for item in self
-            .outline
-            .items
-            .iter()
-            .filter(|item| !inside(item.span.start))
-        {
-            let is_criterion = item.is_criterion || self.is_closing(item);
-            let counts = if is_criterion {
-                &mut closing
-            } else {
-                &mut text
-            };
-            *counts
-                .entry(item.heading.unwrap_or(usize::MAX))
-                .or_default() += 1;
-        }
-        for (counts, one, many) in [
-            (
-                closing,
-                "is an acceptance criterion",
-                "are acceptance criteria",
-            ),
-            (text, "is text", "are text"),
-        ] {
-            notes.extend(counts.into_iter().map(|(place, number)| {
-                let heading = self.outline.headings.get(place);
-                let place = heading.map_or_else(
-                    || "outside of the tasks".to_owned(),
-                    |heading| format!("under `{}`", heading.text),
-                );
-                says(number, &place, one, many)
-            }));
-        }
+        let mut notes = self.of_steps(found);
+        notes.extend(self.of_other_boxes(found));
         let marks = self.outline.items.iter().map(|item| &item.mark);
-        let marks = marks.chain(
-            self.outline
-                .headings
-                .iter()
-                .filter_map(|heading| heading.mark.as_ref()),
-        );
-        let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+        let headings = self.outline.headings.iter();
+        let marks = marks.chain(headings.filter_map(|heading| heading.mark.as_ref()));
+        let mut others: BTreeMap<&str, u64> = BTreeMap::new();
         for mark in marks.filter(|mark| mark.is_other) {
             *others.entry(&self.text[mark.span.clone()]).or_default() += 1;
         }
         notes.extend(others.into_iter().map(|(mark, number)| {
-            let times = count(number as u64, "time");
-            let state = if mark == "[-]" || mark == "[~]" || mark == "[/]" {
-                "in progress"
-            } else {
-                "not done"
-            };
-            format!("`- {mark}` ({times}) is {state}: counted as pending")
+            let times = count(number, "time");
+            format!("`- {mark}` ({times}) is not done: counted as pending")
         }));
-        let tasks = |is_meant: &dyn Fn(&&TextTask) -> bool| {
-            let number = found.tasks.iter().filter(is_meant).count();
-            (number > 0).then(|| count(number as u64, "task"))
-        };
-        let by_words = tasks(&|task| task.says_done);
-        notes.extend(
-            by_words.map(|tasks| format!("done or dropped by its words, so not run: {tasks}")),
-        );
-        let is_ticked =
-            |task: &&TextTask| task.is_done() && task.steps.iter().any(|step| !step.checked);
-        notes.extend(
-            tasks(&is_ticked)
-                .map(|tasks| format!("done by its box, though a step is open: {tasks}")),
-        );
+        let has_open_step = |task: &TextTask| task.steps.iter().any(|step| !step.checked);
+        let tasks = found.tasks.iter().filter(|task| task.is_done());
+        let by_words = tasks.clone().filter(|task| task.says_done).count();
+        let by_box = tasks.filter(|task| has_open_step(task)).count();
+        for (number, why) in [
+            (by_words, "done or dropped by its words, so not run"),
+            (by_box, "done by its box, though a step is open"),
+        ] {
+            let tasks = count(number as u64, "task");
+            notes.extend((number > 0).then(|| format!("{why}: {tasks}")));
+        }
         let (about, others): (Vec<&Heading>, Vec<&Heading>) = self
             .left_out(found)
             .into_iter()
             .partition(|heading| informs(&heading.text));
-        for (sections, one, many) in [
-            (
-                about,
-                "informs and is not a task",
-                "inform and are not tasks",
-            ),
-            (
-                others,
-                "names no task and is text",
-                "name no task and are text",
-            ),
-        ] {
-            let names = sections
-                .iter()
-                .map(|heading| format!("`{} {}`", "#".repeat(heading.level.into()), heading.text));
-            let names: Vec<String> = names.collect();
-            let verb = if names.len() == 1 { one } else { many };
-            notes.extend((!names.is_empty()).then(|| format!("{} {verb}", names.join(", "))));
+        for (sections, what) in [(about, "information"), (others, "text that names no task")] {
+            let name = |heading: &&Heading| {
+                let signs = "#".repeat(heading.level.into());
+                format!("`{signs} {}`", heading.text)
+            };
+            let names: Vec<String> = sections.iter().map(name).collect();
+            notes.extend((!names.is_empty()).then(|| format!("{what}: {}", names.join(", "))));
         }
         notes
+    }
+
+    fn of_steps(&self, found: &TextTasks) -> Vec<String> {
+        let tasks = found.tasks.iter().filter(|task| !task.steps.is_empty());
+        let of_task = |task: &TextTask| {
+            let line = self.text[task.span.start..].lines().next();
+            let shown = one_line(line.unwrap_or_default(), 80).replace('`', "'");
+            let place = format!("under `{shown}`");
+            says(task.steps.len(), &place, "is its step", "are its steps")
+        };
+        match tasks.clone().count() {
+            0..=3 => tasks.map(of_task).collect(),
+            number => {
+                let steps = tasks.map(|task| task.steps.len()).sum();
+                let place = format!("under {number} tasks");
+                vec![says(steps, &place, "is a step", "are their steps")]
+            }
+        }
+    }
+
+    /// The boxes outside of the tasks.
+    fn of_other_boxes(&self, found: &TextTasks) -> Vec<String> {
+        let is_inside = |at: usize| {
+            let begun = found.tasks.partition_point(|task| task.span.start <= at);
+            found.tasks[..begun]
+                .last()
+                .is_some_and(|task| at < task.span.end)
+        };
+        let mut counts: BTreeMap<(bool, usize), usize> = BTreeMap::new();
+        let items = self.outline.items.iter();
+        for item in items.filter(|item| !is_inside(item.span.start)) {
+            let is_text = !(item.is_criterion || self.is_closing(item));
+            let place = (is_text, item.heading.unwrap_or(usize::MAX));
+            *counts.entry(place).or_default() += 1;
+        }
+        let counts = counts.into_iter();
+        let note = |((is_text, place), number): ((bool, usize), usize)| {
+            let heading = self.outline.headings.get(place);
+            let place = heading.map_or_else(
+                || "outside of the tasks".to_owned(),
+                |heading| format!("under `{}`", heading.text),
+            );
+            let (one, many) = if is_text {
+                ("is text", "are text")
+            } else {
+                ("is an acceptance criterion", "are acceptance criteria")
+            };
+            says(number, &place, one, many)
+        };
+        counts.map(note).collect()
     }
 
     /// The sections outside of the tasks that have neither tasks nor boxes.

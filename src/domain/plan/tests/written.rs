@@ -127,15 +127,15 @@ fn steps_stay_in_their_task_and_commits_are_left_out() {
 fn what_is_not_a_task_is_said() {
     let notes = |name: &str| named(name).understood().join("\n");
     insta::assert_snapshot!(notes("superpowers/loader.md"), @"2 boxes under `Success Criteria` are acceptance criteria");
-    insta::assert_snapshot!(notes("kiro/tasks.md"), @"`- [-]` (1 time) is in progress: counted as pending");
+    insta::assert_snapshot!(notes("kiro/tasks.md"), @"`- [-]` (1 time) is not done: counted as pending");
     insta::assert_snapshot!(notes("list/nested.md"), @"2 boxes under `- [ ] Serve it` are its steps");
-    insta::assert_snapshot!(notes("headings/plain.md"), @"`## Overview`, `## Notes` inform and are not tasks");
+    insta::assert_snapshot!(notes("headings/plain.md"), @"information: `## Overview`, `## Notes`");
     insta::assert_snapshot!(notes("taskmaster/tasks.json"), @"cancelled or deferred, so not run: 1 task");
-    insta::assert_snapshot!(notes("headings/apart.md"), @"`## Overview`, `## Future work`, `## Rollback`, `## Technical Details`, `## Context (from discovery)` inform and are not tasks");
+    insta::assert_snapshot!(notes("headings/apart.md"), @"information: `## Overview`, `## Future work`, `## Rollback`, `## Technical Details`, `## Context (from discovery)`");
     insta::assert_snapshot!(notes("headings/decorated.md"), @"done or dropped by its words, so not run: 2 tasks");
     insta::assert_snapshot!(notes("list/struck.md"), @"done or dropped by its words, so not run: 1 task");
     insta::assert_snapshot!(notes("list/apart.md"), @"1 box under `Out of scope (for now)` is text");
-    insta::assert_snapshot!(plan("p.md", "## Task 1: A\n## 7. G\n## Rollout\n").understood().join("\n"), @"`## 7. G`, `## Rollout` name no task and are text");
+    insta::assert_snapshot!(plan("p.md", "## Task 1: A\n## 7. G\n## Rollout\n").understood().join("\n"), @"text that names no task: `## 7. G`, `## Rollout`");
     insta::assert_snapshot!(plan("p.md", "- [x] A\n  - [ ] b\n").understood().join("\n"), @r"
     1 box under `- [x] A` is its step
     done by its box, though a step is open: 1 task
