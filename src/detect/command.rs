@@ -8,12 +8,14 @@ mod tests;
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 use crate::domain::command_line::{CommandLine, Program, Simple, is_assignment};
-use crate::domain::text::has_word;
+use crate::domain::text::{begins_with_word, has_word};
 use Purpose::{Check, Containers, Machine, Setup};
 use table::Rule::{self, Args, Is, Named};
+pub(super) use table::STATIC;
 use table::{
-    CONTAINERS, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PIP_ITSELF, PLACES, PROGRAMS, REFUSED,
-    REWRITES, RUNS_NONE, RUNS_TEXT, STATIC, SYSTEM_INSTALLERS, TAKES_TASKS,
+    BUILDS, CHANGES_MORE, CONTAINERS, ENVIRONMENTS, INTERPRETERS, ONLY_LOOKS, PIP_ITSELF, PLACES,
+    PROGRAMS, REFUSED, REWRITES, RUNS_NONE, RUNS_NONE_OF, RUNS_TEXT, SYSTEM_INSTALLERS,
+    TAKES_TASKS,
 };
 
 /// The purpose of a command.
@@ -85,10 +87,12 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     }
     if let Some(rule) = rule(program) {
         let found = by_rule(rule, program, arguments, &flagless);
-        let runs_none = arguments.iter().any(|word| has_word(RUNS_NONE, word));
-        return match (found, program) {
-            (Some(Check(Test)), "cargo" | "stack") if runs_none => Some(Check(Build)),
-            (Some(Check(Test)), _) if runs_none => None,
+        return match found {
+            Some(Check(Lint)) if !asks_about_itself(arguments) => found,
+            Some(Check(_)) if asks_about_itself(arguments) => None,
+            Some(Check(_)) if runs_none(program, arguments) => {
+                has_word(BUILDS, program).then_some(Check(Build))
+            }
             _ => found,
         };
     }
@@ -112,6 +116,21 @@ fn of_words(word: &str, arguments: &[&str]) -> Option<Purpose> {
     // Nothing tells whether it installs into the work tree or for the user.
     let installs = last_part(script).contains("install").then_some(Machine);
     named(script).or(in_tests).or(installs)
+}
+
+fn asks_about_itself(arguments: &[&str]) -> bool {
+    let mut own = arguments.iter().take_while(|word| **word != "--");
+    own.any(|word| matches!(*word, "--help" | "--version"))
+}
+
+/// Whether a command for tests runs none, or one for tasks only shows them.
+fn runs_none(program: &str, arguments: &[&str]) -> bool {
+    let is_flag = |word: &&str| begins_with_word(RUNS_NONE, word) && !word.ends_with("=false");
+    let all = format!(" {} ", arguments.join(" "));
+    let is_of_program = |(programs, words): &(&str, &str)| {
+        has_word(programs, program) && all.contains(&format!(" {words} "))
+    };
+    arguments.iter().any(is_flag) || RUNS_NONE_OF.iter().any(is_of_program)
 }
 
 /// Whether a command installs for the user or for the machine, and not in the work tree.
@@ -224,14 +243,14 @@ fn by_rule(rule: Rule, program: &str, arguments: &[&str], flagless: &[&str]) -> 
             let known = rows.filter(|(key, _)| begins(key));
             let (key, purpose) = known.max_by_key(|(key, _)| key.len())?;
             let others = flagless.iter().copied().skip(key.split(' ').count());
-            (!names_refused(program, others)).then_some(purpose)
+            (!names_refused(program, others, CHANGES_MORE)).then_some(purpose)
         }
         Named(skipped, without) => {
             if matches!(program, "tox" | "nox") {
                 return of_environments(arguments);
             }
             let mut names = tasks(skipped, flagless);
-            if names_refused(program, names.clone()) {
+            if names_refused(program, names.clone(), REFUSED) {
                 return None;
             }
             // A package's scripts have the same form as the commands of its manager.
@@ -262,10 +281,11 @@ fn tasks<'a>(skipped: &'a str, flagless: &'a [&'a str]) -> impl Iterator<Item = 
     words.filter(move |word| !has_word(skipped, word) && !is_assignment(word))
 }
 
-/// Whether one of the tasks that the program runs has a refused name.
-fn names_refused<'a>(program: &str, mut tasks: impl Iterator<Item = &'a str>) -> bool {
+/// Whether one of the tasks that the program runs has one of these words in its name.
+fn names_refused<'a>(program: &str, mut tasks: impl Iterator<Item = &'a str>, words: &str) -> bool {
     // Turborepo names a task of one package `package#task`.
-    let is_refused = |task: &str| task.split('#').any(|part| is_refused(&last_part(part)));
+    let has_one = |part: &str| words.split(' ').any(|word| last_part(part).contains(word));
+    let is_refused = |task: &str| task.split('#').any(has_one);
     has_word(TAKES_TASKS, program) && tasks.any(is_refused)
 }
 

@@ -145,7 +145,7 @@ pub(super) const TAKES_TASKS: &str =
 pub(super) const REFUSED: &str = "deploy publish release watch fix bench upload clean audit doc";
 
 /// Words in the names of tasks and environments that read the code without running it.
-pub(super) const STATIC: &str = "lint style types typecheck type-check tsc clippy vet mypy pyright typing ruff flake8 black isort pre-commit pre_commit zizmor";
+pub(in crate::detect) const STATIC: &str = "lint style types typecheck type-check tsc clippy vet mypy pyright typing ruff flake8 black isort pre-commit pre_commit zizmor";
 
 /// Programs that install for the machine or for the user, whatever their arguments are.
 pub(super) const SYSTEM_INSTALLERS: &str = "apk apt apt-get asdf brew choco conda corepack dnf mamba microdnf nvm pacman pyenv rustup sdk snap winget yum
@@ -197,9 +197,30 @@ pub(super) const PLACES: &[(&str, &str)] = &[
     ("mvn mvnw", "-pl --projects -f --file"),
 ];
 
-/// Flags of test runners that only list or compile the tests.
+/// Beginnings of the flags with which test runners list or compile the tests and build tools show what they would do.
 pub(super) const RUNS_NONE: &str =
-    "--no-run --no-run-tests --collect-only --list --listTests --help --version";
+    "--no-run --notest --collect-only --list --show-only --dry-run --just-print --recon
+    -DskipTests -Dmaven.test.skip";
+
+/// Arguments of single programs with the same effect.
+pub(super) const RUNS_NONE_OF: &[(&str, &str)] = &[
+    ("make gmake", "-n"),
+    ("ctest", "-N"),
+    ("tox", "-n"),
+    ("go", "-run ^$"),
+    ("go", "-run=^$"),
+    ("go", "-bench"),
+    ("go", "-bench=."),
+    ("gradle gradlew", "-x test"),
+    ("gradle gradlew", "-x check"),
+    ("gradle gradlew", "--exclude-task test"),
+];
+
+/// Programs that build when they run no tests.
+pub(super) const BUILDS: &str = "cargo gradle gradlew mvn mvnw stack";
+
+/// The words of [`REFUSED`] that refuse a command that names other tasks too.
+pub(super) const CHANGES_MORE: &str = "deploy publish release watch fix upload";
 
 /// Options of `tox` and `nox` that are followed by the names of what to run.
 pub(super) const ENVIRONMENTS: &str = "-e --env -s --session --sessions";

@@ -4,7 +4,7 @@ use crate::domain::checks::verdict::CheckKind::{Build, Lint, Test};
 
 #[test]
 fn a_command_is_known_by_its_words() {
-    let table: [(&str, Option<Purpose>); 100] = [
+    let table: [(&str, Option<Purpose>); 117] = [
         ("cargo build --locked", Some(Check(Build))),
         ("cargo +stable test --all-features", Some(Check(Test))),
         ("cargo nextest run", Some(Check(Test))),
@@ -13,6 +13,23 @@ fn a_command_is_known_by_its_words() {
         ("cargo publish", None),
         ("cargo test --workspace --no-run", Some(Check(Build))),
         ("pytest --collect-only", None),
+        ("tox run --notest -e py313", None),
+        ("mvn -B verify -DskipTests", Some(Check(Build))),
+        ("mvn -B verify -DskipTests=false", Some(Check(Test))),
+        ("mvn verify -Dmaven.test.skip", Some(Check(Build))),
+        ("./gradlew build -x test", Some(Check(Build))),
+        ("go test -run '^$' ./...", None),
+        ("go test -run=^$ -bench=. ./...", None),
+        ("ctest -N", None),
+        ("dotnet test --list-tests", None),
+        ("phpunit --list-tests", None),
+        ("make -n test", None),
+        ("make --version", None),
+        ("eslint --version", None),
+        ("pytest -n 4", Some(Check(Test))),
+        ("mvn verify javadoc:jar", Some(Check(Test))),
+        ("mvn verify deploy", None),
+        ("! make lint", Some(Check(Lint))),
         ("go test -race ./...", Some(Check(Test))),
         ("go mod download", Some(Setup)),
         ("go mod tidy", None),
