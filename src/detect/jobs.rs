@@ -1,12 +1,39 @@
-//! Which jobs of a workflow check a change on an ordinary runner.
+//! Which workflows and which of their jobs check a change on an ordinary runner.
 
-use super::command::{Purpose, purpose};
+use super::command::{Purpose, STATIC, purpose};
 use super::matrix::is_for_another_event;
 use crate::domain::yaml::Node;
 
 /// Words in the names of jobs that do not check a change, or check it on a machine of their own.
-pub(super) const OTHER_BUSINESS: &str = "bench codeql dependabot deploy docs fuzz label minimal miri msrv nightly pages publish release sanitiz
+const OTHER_BUSINESS: &str = "bench codeql dependabot deploy docs fuzz label minimal miri msrv nightly pages publish release sanitiz
     scorecard sprag stale valgrind";
+
+/// Workflows with the usual names are read first, and those for linters last, because their tests are seldom all.
+pub(super) fn rank(file: &str) -> (bool, bool) {
+    let has = |words: &str| words.split_whitespace().any(|word| file.contains(word));
+    let is_usual = has("ci test check build main") && !has(OTHER_BUSINESS);
+    (has(STATIC), !is_usual)
+}
+
+/// Whether a workflow runs for a push or a pull request.
+pub(super) fn runs_for_a_change(root: &Node) -> bool {
+    let Some(on) = root.get("on") else {
+        return false;
+    };
+    let counts = |event: &str| {
+        matches!(
+            event,
+            "push" | "pull_request" | "merge_group" | "workflow_call"
+        )
+    };
+    let only_tags = |node: &Node| node.get("tags").is_some() && node.get("branches").is_none();
+    let in_list = on.items().iter().filter_map(Node::text).any(counts);
+    let in_map = on
+        .entries()
+        .iter()
+        .any(|entry| counts(&entry.key) && !only_tags(&entry.value));
+    on.text().is_some_and(counts) || in_list || in_map
+}
 
 /// Why nothing of a job is proposed, if that is so.
 pub(super) fn reason_against_job(name: &str, node: &Node, runner: &str) -> Option<String> {
@@ -20,8 +47,12 @@ pub(super) fn reason_against_job(name: &str, node: &Node, runner: &str) -> Optio
         .get("uses")
         .and_then(Node::text)
         .filter(|uses| !uses.starts_with("./"));
+    let steps = node.get("steps").map(Node::items).unwrap_or_default();
+    let mut actions = steps.iter().filter_map(|step| step.get("uses")?.text());
+    let is_analysis = actions.any(|uses| uses.starts_with("github/codeql-action"));
     called
         .map(|uses| format!("it is the workflow {uses} of another repository"))
+        .or(is_analysis.then(|| "it builds for CodeQL".to_owned()))
         .or(business.map(|word| format!("by its name it is about {word}")))
         .or_else(|| special_machine(node, runner))
         .or(is_for_another.then(|| "it does not run for a change before its merge".to_owned()))

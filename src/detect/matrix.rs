@@ -34,19 +34,26 @@ impl Row {
             }
             row.values.insert(name, value.to_owned());
         }
-        if row.values.is_empty()
-            && let Some(rows) = matrix.and_then(|matrix| matrix.get("include"))
-        {
+        let rows = matrix.and_then(|matrix| matrix.get("include"));
+        let rows = rows.map(Node::items).unwrap_or_default();
+        if row.values.is_empty() {
             // The rows usually go from the oldest to the newest, and then to other interpreters.
             let on_linux = |row: &&Node| {
                 let mut texts = row.entries().iter().filter_map(|entry| entry.value.text());
                 !texts.any(|text| is_other_system(text) || text.contains("pypy"))
             };
-            let last = rows.items().iter().rev().find(on_linux);
-            for entry in last.map(Node::entries).unwrap_or_default() {
-                if let Some(value) = entry.value.text() {
-                    row.values
-                        .insert(format!("matrix.{}", entry.key), value.to_owned());
+            let last = rows.iter().rev().find(on_linux).or(rows.last());
+            row.values = last.into_iter().flat_map(values_of).collect();
+        } else {
+            // Each adds its values to the rows that it agrees with.
+            let own = row.values.clone();
+            for more in rows.iter().map(|more| values_of(more).collect()) {
+                let more: BTreeMap<String, String> = more;
+                if own
+                    .iter()
+                    .all(|(name, value)| more.get(name).is_none_or(|it| it == value))
+                {
+                    row.values.extend(more);
                 }
             }
         }
@@ -153,6 +160,17 @@ impl Row {
             _ => None,
         }
     }
+}
+
+/// The values of a row of `include`.
+fn values_of(row: &Node) -> impl Iterator<Item = (String, String)> {
+    let entries = row.entries().iter();
+    entries.filter_map(|entry| {
+        Some((
+            format!("matrix.{}", entry.key),
+            entry.value.text()?.to_owned(),
+        ))
+    })
 }
 
 /// Whether a job with this condition does not run for an ordinary change: each of its alternatives asks for a tag, a

@@ -89,6 +89,11 @@ pub(super) fn project(files: &Listing) -> Option<Toolchain> {
 /// the machine's packages are not the project's to change. The environment hides itself from git.
 pub(super) const VENV: &str = "python3 -m venv .venv && echo '*' > .venv/.gitignore";
 
+/// Variables by which installers of Python write outside of the project's environment.
+pub(super) const OUTSIDE: &str =
+    "PIP_BREAK_SYSTEM_PACKAGES PIP_PREFIX PIP_TARGET PIP_USER UV_BREAK_SYSTEM_PACKAGES
+    UV_SYSTEM_PYTHON UV_TARGET";
+
 /// The command with the programs of that environment.
 pub(super) fn in_venv(command: &str) -> String {
     format!(". .venv/bin/activate && {command}")

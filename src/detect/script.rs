@@ -149,19 +149,22 @@ pub(super) fn unknown_variable<'a>(
     known: &[(String, String)],
 ) -> Option<&'a str> {
     let mut read = command.split('$').skip(1).map(|rest| {
-        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let inner = rest.strip_prefix('{');
         let is_of_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-        rest.split_at(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()))
+        let has_default = |rest: &str| inner.is_some() && rest.starts_with([':', '-', '+']);
+        let rest = inner.unwrap_or(rest);
+        let (name, rest) = rest.split_at(rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()));
+        (name, rest, has_default(rest))
     });
-    let is_unknown = |(name, rest): &(&str, &str)| {
+    let is_unknown = |(name, rest, has_default): &(&str, &str, bool)| {
         name.starts_with(|c: char| c.is_ascii_uppercase())
-            && !rest.starts_with([':', '-', '+'])
+            && !has_default
             && !rest.starts_with(|c: char| c.is_ascii_lowercase())
             && !has_word(AMBIENT, name)
             && !known.iter().any(|(known, _)| known == name)
             && !command.contains(&format!("{name}="))
     };
-    read.find(is_unknown).map(|(name, _)| name)
+    read.find(is_unknown).map(|(name, ..)| name)
 }
 
 /// The command in the form in which `sh` runs it in the root of the project.
@@ -183,7 +186,8 @@ pub(super) fn from_root(command: &str, directory: &str, variables: &[(String, St
     let is_read = variables
         .iter()
         .any(|(name, _)| uses_variable(command, name));
-    let is_one = !is_read && (needs_bash || line.commands().count() == 1);
+    let is_negated = command.starts_with('!');
+    let is_one = !is_read && (needs_bash || (line.commands().count() == 1 && !is_negated));
     for (name, value) in variables.iter().rev() {
         text = if is_one {
             format!("{name}={} {text}", quoted(value))

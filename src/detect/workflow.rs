@@ -1,17 +1,17 @@
 //! Reads the project's own CI: the `run:` steps of its workflows, as setup commands and checks.
 
 use super::command::{Purpose, needs_another_toolchain, selects_a_part};
-use super::jobs::{OTHER_BUSINESS, has_check, reason_against_job};
+use super::jobs::{has_check, rank, reason_against_job, runs_for_a_change};
 use super::machine::{Version, setup_action};
 use super::matrix::{Row, is_other_system, numbers};
-use super::python::{VENV, in_venv, of_one_environment};
+use super::python::{OUTSIDE, VENV, in_venv, of_one_environment};
 use super::script::{
     MAY_FAIL, Piece, from_root, joined, measures, pieces, unknown_variable, uses_variable,
 };
 use super::{Command, Found, Listing, Toolchain};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::command_line::{CommandLine, Simple};
-use crate::domain::text::file_name;
+use crate::domain::text::{file_name, has_word};
 use crate::domain::yaml::{self, Node};
 use std::collections::BTreeMap;
 
@@ -78,6 +78,7 @@ impl Taken {
 
 /// A job, as far as its steps depend on it.
 struct Job<'a> {
+    files: &'a Listing,
     path: &'a str,
     name: &'a str,
     row: Row,
@@ -99,13 +100,20 @@ struct Progress {
 }
 
 impl<'a> Job<'a> {
-    fn of(path: &'a str, root: &'a Node, name: &'a str, node: &'a Node) -> Self {
+    fn of(
+        files: &'a Listing,
+        path: &'a str,
+        root: &'a Node,
+        name: &'a str,
+        node: &'a Node,
+    ) -> Self {
         let levels = [root, node];
         let variables: Vec<(String, String)> =
             levels.iter().flat_map(|node| variables(node)).collect();
         let mut row = Row::of(node);
         row.add_variables(&variables);
         Self {
+            files,
             path,
             name,
             row,
@@ -133,14 +141,7 @@ impl<'a> Job<'a> {
 pub(super) fn workflows(files: &Listing) -> Workflows {
     let mut all = Workflows::default();
     let mut paths: Vec<&str> = files.workflows().collect();
-    let is_usual = |path: &&str| {
-        let usual = ["ci", "test", "check", "build", "main"];
-        usual.iter().any(|word| file_name(path).contains(word))
-            && !OTHER_BUSINESS
-                .split_whitespace()
-                .any(|word| file_name(path).contains(word))
-    };
-    paths.sort_by_key(|path| !is_usual(path));
+    paths.sort_by_key(|path| rank(file_name(path)));
     for path in paths {
         let Ok(Some(root)) = yaml::parse(files.read(path)) else {
             continue;
@@ -169,29 +170,10 @@ fn local_action(files: &Listing, step: &Node) -> Option<(String, Node)> {
     })
 }
 
-fn runs_for_a_change(root: &Node) -> bool {
-    let Some(on) = root.get("on") else {
-        return false;
-    };
-    let counts = |event: &str| {
-        matches!(
-            event,
-            "push" | "pull_request" | "merge_group" | "workflow_call"
-        )
-    };
-    let only_tags = |node: &Node| node.get("tags").is_some() && node.get("branches").is_none();
-    let in_list = on.items().iter().filter_map(Node::text).any(counts);
-    let in_map = on
-        .entries()
-        .iter()
-        .any(|entry| counts(&entry.key) && !only_tags(&entry.value));
-    on.text().is_some_and(counts) || in_list || in_map
-}
-
 impl Workflows {
     /// Reads a job. What it installs counts only if one of its checks does.
     fn job(&mut self, files: &Listing, path: &str, root: &Node, name: &str, node: &Node) {
-        let job = Job::of(path, root, name, node);
+        let job = Job::of(files, path, root, name, node);
         let runs_on = node.get("runs-on").and_then(Node::text);
         let runner = runs_on
             .and_then(|runner| job.row.fill(runner))
@@ -261,6 +243,7 @@ impl Workflows {
             return;
         }
         let inner = Job {
+            files: job.files,
             path,
             name: job.name,
             row: job.row.of_action(step, action),
@@ -338,6 +321,9 @@ impl Workflows {
                 &directory,
             ) {
                 (None, None) => Some("the directory in which it runs is not known".to_owned()),
+                (None, Some(directory)) if !self.has_directory(job.files, directory) => {
+                    Some(format!("the repository has no directory {directory}"))
+                }
                 (because, _) => because,
             };
             if piece.purpose == Purpose::Containers {
@@ -349,6 +335,7 @@ impl Workflows {
             }
             let mut variables = self.variables_of(job, step, &piece);
             variables.extend(piece.variables.iter().cloned());
+            variables.retain(|(name, _)| !has_word(OUTSIDE, name));
             let is_run = matches!(piece.purpose, Purpose::Setup | Purpose::Check(_));
             if let Some(name) = unknown_variable(&piece.text, &variables).filter(|_| is_run) {
                 let because = format!("it needs the variable {name}, which is not known here");
@@ -364,6 +351,17 @@ impl Workflows {
                 progress,
             );
         }
+    }
+
+    /// Whether a directory is in the repository, or a command that is proposed names it.
+    fn has_directory(&self, files: &Listing, directory: &str) -> bool {
+        let first = directory.split('/').next().unwrap_or_default();
+        let names = |command: &str| command.split([' ', '=', '/']).any(|word| word == first);
+        first.is_empty()
+            || files.has(first)
+            || files.below(&format!("{first}/")).next().is_some()
+            || self.checks.iter().any(|known| names(&known.command.run))
+            || self.found.setup.iter().any(|known| names(&known.what))
     }
 
     /// The variables of the workflow, the job and the step. Those whose value is not known are named as left out.
@@ -429,7 +427,10 @@ impl Workflows {
         let complete = |command: &str| {
             let run = from_root(command, directory, variables);
             let run = if progress.has_venv && !has_other {
-                in_venv(&run.replace(" --system", ""))
+                in_venv(
+                    &run.replace(" --system", "")
+                        .replace("UV_SYSTEM_PYTHON=1 ", ""),
+                )
             } else {
                 run
             };
@@ -582,9 +583,11 @@ fn reason_against_piece(
 /// The variables that a workflow, a job or a step sets.
 fn variables(node: &Node) -> Vec<(String, String)> {
     let entries = node.get("env").map(Node::entries).unwrap_or_default();
+    let empty = |node: &Node| node.is_null().then(String::new);
+    let value = |node: &Node| node.text().map(str::to_owned).or_else(|| empty(node));
     let named = entries
         .iter()
-        .filter_map(|entry| Some((entry.key.clone(), entry.value.text()?.to_owned())));
+        .filter_map(|entry| Some((entry.key.clone(), value(&entry.value)?)));
     named.collect()
 }
 

@@ -346,6 +346,7 @@ impl Reader {
         }
         self.statement.range.end = end;
         let mut words = words.as_slice();
+        let mut negation = None;
         while let Some((first, rest)) = words.split_first().filter(|(word, _)| !word.is_quoted) {
             match first.text.as_str() {
                 "if" | "while" | "until" => self.open.push(Open::Branch),
@@ -361,6 +362,7 @@ impl Reader {
                 "fi" | "done" | "}" | "esac" => drop(self.open.pop()),
                 "{" if std::mem::take(&mut self.begins_body) => {}
                 "{" => self.open.push(Open::Group),
+                "!" => negation = Some(first.range.start),
                 "function" => {
                     self.function();
                     words = rest.get(1..).unwrap_or_default();
@@ -372,7 +374,7 @@ impl Reader {
             words = rest;
         }
         if let Some(first) = words.first() {
-            let start = first.range.start;
+            let start = negation.unwrap_or(first.range.start);
             self.simple(words, &files, start..end);
         }
         self.after = After::Nothing;

@@ -45,6 +45,8 @@ jobs:
 fn what_ci_runs_comes_before_any_guess() {
     let files = [
         ("pyproject.toml", "[project]\n[tool.hatch.envs.default]"),
+        ("docs", ""),
+        ("web", ""),
         (".github/workflows/ci.yml", CI),
         (
             ".github/workflows/release.yml",
@@ -155,6 +157,7 @@ jobs:
 "#;
     let files = [
         ("pom.xml", ""),
+        ("web", ""),
         (".github/workflows/build-deploy.yml", build_deploy),
     ];
     let found = propose(&listing(&files));

@@ -162,7 +162,7 @@ fn one_job_is_enough_for_the_tests_of_one_tool() {
     container: { image: i386/ubuntu }
     steps: [{ run: apt-get install -y gcc }, { run: make check-i386 }]
 ");
-    let (_, checks, left_out, steps) = with_ci(&[], &workflow);
+    let (_, checks, left_out, steps) = with_ci(&[("web", "")], &workflow);
     assert_eq!(
         checks,
         [
@@ -394,7 +394,7 @@ fn a_language_of_the_job_is_installed_wherever_its_manifest_is() {
       - uses: actions/setup-python@v5
       - run: mkdocs build
 ");
-    let (_, checks, _, steps) = with_ci(&[], &workflow);
+    let (_, checks, _, steps) = with_ci(&[("api", ""), ("web", "")], &workflow);
     let wanted = [
         "npm-test: cd web && npm test",
         "go-test: cd api && go test ./...",
@@ -471,4 +471,90 @@ fn a_job_that_runs_only_after_the_merge_is_no_check_of_a_change() {
         let told: &[&str] = if counts { &[] } else { &told };
         assert_eq!(left_out, told, "{on}: {condition}");
     }
+}
+
+#[test]
+fn a_check_means_what_it_means_in_ci() {
+    for (jobs, expected, left) in [
+        // A negation belongs to the command.
+        (
+            "  a: { env: { A: 1 }, steps: [{ run: '! sh tests/failing.sh' }] }\n",
+            &["test: export A=1 && ! sh tests/failing.sh"][..],
+            &[][..],
+        ),
+        (
+            "  a: { steps: [{ run: make test && ! make lint }] }\n",
+            &["test: make test", "lint: ! make lint"],
+            &[],
+        ),
+        // A row of `include` adds to the row that it agrees with.
+        (
+            "  a:\n    strategy: { matrix: { arch: [amd64], include: [{ arch: amd64, CC: gcc-9 }, { arch: arm, CC: x }] } }\n    steps: [{ run: 'make test CC=${{ matrix.CC }}' }]\n",
+            &["test: make test CC=gcc-9"],
+            &[],
+        ),
+        (
+            "  a:\n    runs-on: ${{ matrix.os }}\n    strategy: { matrix: { include: [{ os: windows-2022 }] } }\n    steps: [{ run: make test }]\n",
+            &[],
+            &[],
+        ),
+        // Nothing is installed outside of the work tree.
+        (
+            "  a:\n    env: { UV_SYSTEM_PYTHON: 1 }\n    steps: [{ run: uv pip install -e . }, { run: UV_SYSTEM_PYTHON=1 uv run pytest }]\n",
+            &["test: . .venv/bin/activate && uv run pytest"],
+            &[],
+        ),
+        (
+            "  a: { steps: [{ run: make test, working-directory: old }] }\n",
+            &[],
+            &["make test: the repository has no directory old"],
+        ),
+        (
+            "  a: { steps: [{ run: cmake -B out && cd out && ctest }] }\n",
+            &["build: cmake -B out", "test: cd out && ctest"],
+            &[],
+        ),
+        (
+            "  a: { steps: [{ uses: github/codeql-action/init@v3 }, { run: cmake -B build }] }\n",
+            &[],
+            &["job a: it builds for CodeQL"],
+        ),
+        (
+            "  a: { env: { PYTHON: '${{ fromJson(x) }}' }, steps: [{ run: tox run -e $PYTHON-tests }] }\n",
+            &[],
+            &[
+                "the variable PYTHON: it depends on an expression of the workflow",
+                "tox run -e $PYTHON-tests: it needs the variable PYTHON, which is not known here",
+            ],
+        ),
+        (
+            "  a: { env: { CARGO: cargo, FLAGS: }, steps: [{ run: '${{ env.CARGO }} test ${{ env.FLAGS }}' }] }\n",
+            &["test: CARGO=cargo FLAGS='' cargo test"],
+            &[],
+        ),
+        (
+            "  b: { steps: [{ run: mvn clean test --projects gson }] }\n  a: { steps: [{ run: mvn verify javadoc:jar }] }\n",
+            &["test: mvn verify javadoc:jar"],
+            &["mvn clean test --projects gson: the job a runs all of it"],
+        ),
+    ] {
+        let workflow = ci(jobs);
+        let (setup, checks, left_out, _) = with_ci(&[], &workflow);
+        assert_eq!(checks, expected, "{jobs}");
+        assert_eq!(left_out, left, "{jobs}");
+        assert!(setup.iter().all(|it| !it.contains("SYSTEM")), "{setup:?}");
+    }
+}
+
+#[test]
+fn the_tests_of_a_workflow_for_linters_come_last() {
+    let linters =
+        "on: push\njobs: { a: { steps: [{ run: tox -e flake8 }, { run: tox -e apicheck }] } }";
+    let package = "on: push\njobs: { b: { steps: [{ run: tox -e py-unit }] } }";
+    let files = [
+        (".github/workflows/linter.yml", linters),
+        (".github/workflows/python-package.yml", package),
+    ];
+    let (_, checks) = proposal(&files);
+    assert_eq!(checks, ["test: tox -e py-unit", "lint: tox -e flake8"]);
 }
