@@ -13,6 +13,8 @@ pub struct ProtectedPaths {
     paths: GlobSet,
     /// The parent directories by patterns that also match files.
     above: GlobSet,
+    /// Further paths, each with what is below it.
+    places: Vec<Vec<u8>>,
 }
 
 impl ProtectedPaths {
@@ -41,12 +43,29 @@ impl ProtectedPaths {
         Ok(Self {
             paths: set(paths)?,
             above: set(above)?,
+            places: Vec::new(),
         })
+    }
+
+    /// The same with further paths, each with what is below it.
+    #[must_use]
+    pub fn and(&self, places: &[Vec<u8>]) -> Self {
+        let mut all = self.clone();
+        all.places.extend_from_slice(places);
+        all
     }
 
     /// Whether a change of this path affects a protected path. `leads_elsewhere` says that the path is a link
     /// or another repository afterwards.
     pub fn cover(&self, path: &[u8], leads_elsewhere: bool) -> bool {
+        let is_within = |path: &[u8], place: &[u8]| {
+            let below = path.strip_prefix(place);
+            below.is_some_and(|below| below.is_empty() || below.starts_with(b"/"))
+        };
+        let mut places = self.places.iter();
+        if places.any(|place| is_within(path, place) || is_within(place, path)) {
+            return true;
+        }
         let path = OsStr::from_bytes(path);
         self.paths.is_match(path) || (leads_elsewhere && self.above.is_match(path))
     }
@@ -95,6 +114,14 @@ mod tests {
             assert!(protected.cover(path.as_bytes(), true), "{path}");
         }
         assert!(protected.cover(b".github/\xff\n.yml", false));
+        let protected = protected.and(&[b"a/hooks".to_vec()]);
+        for (path, is_covered) in [("a/hooks/x", true), ("a", true), ("a/hooks2", false)] {
+            assert_eq!(
+                protected.cover(path.as_bytes(), false),
+                is_covered,
+                "{path}"
+            );
+        }
         // A file beside the protected paths is not protected, but a link there leads to other files.
         assert!(!protected.cover(b"ci/prod", false));
         assert!(protected.cover(b"ci/prod", true));

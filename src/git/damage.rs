@@ -16,8 +16,8 @@ const HEAD_LIMIT: u64 = 4096;
 /// The smallest index in bytes: a header and a digest.
 const INDEX_LEAST: u64 = 32;
 
-/// The largest index in bytes that git gets to read: about 20 million files.
-const INDEX_MOST: u64 = 2 << 30;
+/// The largest file in bytes that git gets to read as a whole: an index of about 20 million files.
+pub(crate) const INDEX_MOST: u64 = 2 << 30;
 
 /// The remedy that always works.
 const ELSE: &str = "or check the repository out anew";

@@ -120,6 +120,11 @@ impl Repo {
         &self.private.state.lost_filters
     }
 
+    /// The tracked paths of the work tree that git's configuration names as configuration or hooks.
+    pub fn named_by_configuration(&self) -> &[Vec<u8>] {
+        &self.private.state.named
+    }
+
     /// Whether the repository was one of jj too when the run began.
     pub fn started_with_jj(&self) -> bool {
         ignore_rules::started_with_jj(&self.private.git_dir())

@@ -245,6 +245,34 @@ fn moved_refs_are_put_back_and_block_the_task() {
 }
 
 #[test]
+fn what_the_code_of_a_check_does_to_refs_and_history_is_put_back_and_told() {
+    let project = project();
+    project.git(&["commit", "--quiet", "--allow-empty", "-m", "second"]);
+    project.write("check.sh", "grep -q fixed a.txt\n");
+    project.write("plan.yaml", &plan("sh check.sh"));
+    project.commit_all("check");
+    project.git(&["branch", "release"]);
+    let base = project.head();
+    let evil = "export GIT_AUTHOR_NAME=x GIT_AUTHOR_EMAIL=x GIT_COMMITTER_NAME=x GIT_COMMITTER_EMAIL=x
+        evil=$(git commit-tree -m evil HEAD^{tree}); git update-ref refs/heads/release $evil; git branch evil
+        git replace $(git rev-parse HEAD:a.txt) $(echo evil | git hash-object -w --stdin)
+        git rev-parse HEAD > .git/shallow";
+    let run = attack(&project, &format!("cat > check.sh << 'E'\n{evil}\nE"));
+    let shown = format!("{}\n{}", run.stdout, run.summary["warnings"]);
+    for (name, left) in [("release", Some(&base)), ("evil", None), ("replace/", None)] {
+        let listed = project.git(&[
+            "for-each-ref",
+            "--format=%(objectname)",
+            &format!("refs/**/{name}**"),
+        ]);
+        assert_eq!(listed, left.cloned().unwrap_or_default(), "{name}: {shown}");
+        assert!(warned(&run, &format!("/{name}")), "{shown}");
+    }
+    assert!(warned(&run, ".git/shallow"), "{shown}");
+    assert!(!project.repo().join(".git/shallow").exists(), "{shown}");
+}
+
+#[test]
 fn an_amended_commit_is_rewritten_history() {
     let project = project();
     let base = project.head();

@@ -152,6 +152,32 @@ fn nothing_that_an_agent_leaves_in_a_git_directory_runs_later() {
     }
 }
 
+#[test]
+fn what_the_configuration_of_git_names_in_the_work_tree_is_protected() {
+    let project = Project::new(&[
+        ("a.txt", "broken\n"),
+        (".githooks/helper", "#!/bin/sh\n"),
+        ("plan.yaml", &plan("grep -q fixed a.txt")),
+    ]);
+    project.git(&["config", "core.hooksPath", ".githooks"]);
+    project.git(&["config", "include.path", "../.gitlocal"]);
+    let evil = project.outside("evil");
+    let canary = project.outside("canary");
+    fs::write(&evil, format!("#!/bin/sh\ntouch {}\n", canary.display())).unwrap();
+    let run = attack(
+        &project,
+        "cp $OUT/evil .githooks/post-index-change; git config -f .gitlocal core.fsmonitor $OUT/evil",
+    );
+    let warned = run.expect(0).summary["warnings"].to_string();
+    for named in [".githooks/post-index-change", ".gitlocal"] {
+        assert!(warned.contains(named), "{named}: {warned}");
+        assert!(!project.repo().join(named).exists(), "{named}");
+    }
+    let _ = fs::remove_file(&canary);
+    use_git(&project);
+    assert!(!canary.exists());
+}
+
 /// Links through which a write of Sprag's would lead out, and the agent's word for the place.
 const LINKS: &[&str] = &[
     "ln -s $OUT/victim .git/sprag-away",

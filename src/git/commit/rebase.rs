@@ -105,7 +105,7 @@ impl Repo {
         kept: Option<&[u8]>,
     ) -> Result<Rebased, RebaseError> {
         let _open = self.unseal()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let mut head = checked_id(onto)?.to_owned();
         let mut done = Vec::new();
         for old in commits {
@@ -255,7 +255,7 @@ impl Repo {
         who: &Identity,
     ) -> Result<RevId, RebaseError> {
         let _open = self.unseal()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let ours = checked_id(ours)?;
         let tree = self.merged_tree(None, ours, theirs, None)?;
         let theirs = checked_id(theirs)?;

@@ -52,6 +52,9 @@ pub(crate) struct State {
     pub(crate) lfs_storage: Option<Vec<u8>>,
     /// A file of the repository that signing would execute.
     pub(crate) signer: Option<Vec<u8>>,
+    /// What git's configuration names in the work tree as configuration or hooks and is tracked.
+    #[serde(default)]
+    pub(crate) named: Vec<Vec<u8>>,
     /// The copied hooks, relative to the private directory's root.
     pub(super) hooks: Option<Vec<u8>>,
     /// Whether a process that took a changed configuration over has not finished that.

@@ -94,6 +94,28 @@ impl Settings {
     }
 }
 
+/// The files of the work tree that the configuration includes, whether they are there or not.
+pub(crate) fn included(real: &Real, settings: &Settings) -> Result<Vec<PathBuf>, GitError> {
+    let includes = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");
+    if !settings.0.iter().any(|setting| includes(&setting.key)) {
+        return Ok(Vec::new());
+    }
+    let args = "config --list --show-origin -z --includes";
+    let listed = start_call(real).words(args).run()?.stdout;
+    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let file = |pair: &[&[u8]]| {
+        let [origin, setting] = [*pair.first()?, *pair.get(1)?];
+        let Setting { key, value } = parse_setting(setting);
+        let value = value.filter(|value| includes(&key) && !value.starts_with(b"~"))?;
+        let origin = real.work_tree.join(as_path(origin.strip_prefix(b"file:")?));
+        Some(without_dots(&origin.parent()?.join(as_path(&value))))
+    };
+    let files = fields.chunks(2).filter_map(file);
+    Ok(files
+        .filter(|file| file.starts_with(&real.work_tree))
+        .collect())
+}
+
 /// A command in the real repository with the user's own configuration. Use it only for `git config` and for
 /// queries outside of a run, and only before the first turn.
 pub(crate) fn start_call(real: &Real) -> Call<'_> {

@@ -7,13 +7,14 @@ use crate::git::files::{self, copy_content, make_dir, metadata, write_atomically
 use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks};
 use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
-use crate::git::private::config::{Settings, lost_filters};
+use crate::git::private::config::{Settings, included, lost_filters};
 use crate::git::private::head::read_head;
-use crate::git::private::places::{further, links, links_below, record};
+use crate::git::private::places::{links, links_below, named_in_configuration, record};
 use crate::git::real::Real;
 use crate::git::snapshot::index_list::{IndexRead, Layout, read_index};
 use std::fs;
 use std::io::Write;
+use std::iter::once;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -64,9 +65,12 @@ impl PrivateDir {
         let sparse = settings.is_true("core.sparsecheckout", false);
         let layout = copy_index(real, root, head.oid.as_deref(), sparse)?;
         state.lost_filters = lost_filters(real, &layout, &settings);
-        let is_tracked = |path: &[u8]| layout.directories.contains(path);
-        let submodules = layout.gitlinks.keys().cloned();
-        record(real, root, &further(real, hooks, submodules, is_tracked)?)?;
+        let named = once(hooks).chain(included(real, &settings)?);
+        let (tracked, mut others) = named_in_configuration(real, root, named)?;
+        state.named = tracked;
+        let submodules = layout.gitlinks.keys();
+        others.extend(submodules.map(|path| real.work_tree.join(as_path(path)).join(".git")));
+        record(real, root, &others)?;
         state.base = head.oid;
         state.base_tree = base_tree;
         let private = Self {

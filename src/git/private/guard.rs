@@ -2,50 +2,40 @@
 
 use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
-use crate::domain::text::begins_with_word;
 use crate::git::bytes::{as_path, path_within};
 use crate::git::error::GitError;
-use crate::git::files::{copy_tree, metadata, remove, same};
+use crate::git::files::{copy_tree, make_dir, metadata, names, remove, same};
 use crate::git::preflight::Operation;
 use crate::git::private::head::HeadState;
-use crate::git::private::places::{links_below, recorded_places};
+use crate::git::private::places::{is_note, links_below, recorded_places};
 use crate::git::private::refs::{Refs, SYMBOLIC};
+use crate::git::private::seal::UNDONE;
 use crate::git::repo::Repo;
 use crate::git::special_files::is_special_file;
-use crate::plain_file;
 use crate::process::is_held;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io::Read;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Refs that a fetch, stash or bisect by the agent may move. The last ones keep jj's commits from being pruned, and
-/// every jj command creates some.
-const FREE_REFS: &str =
-    "refs/remotes/ refs/stash refs/bisect/ refs/rewritten/ refs/prefetch/ refs/jj/";
 /// The file that `git gc` writes into `info` for clients of the dumb HTTP protocol. git itself does not read
 /// it.
 const SERVED: &str = "refs";
-/// Maximum number of bytes that are read of `FETCH_HEAD`.
-const FETCH_HEAD_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// How long a lock that no process is seen to hold may take to go away, and the time between two looks at it.
 const LOCK_GRACE: Duration = Duration::from_secs(2);
 const LOCK_POLL: Duration = Duration::from_millis(25);
 
-/// How many changed refs are named, and restored one by one.
-const NAMED_REFS: usize = 10;
-
 /// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnMark {
-    branch: Option<String>,
+    pub(super) branch: Option<String>,
     oid: Option<String>,
-    refs: Refs,
+    pub(super) refs: Refs,
     locks: BTreeSet<String>,
-    fetched: Option<String>,
+    pub(super) fetched: Option<String>,
 }
 
 impl TurnMark {
@@ -171,7 +161,9 @@ impl Repo {
     /// When the repository is gone or cannot be read or restored.
     pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
         let _open = self.unseal_to_read()?;
+        // What is put back tells no longer.
         let operation = Operation::under_way(&self.real.git_dir);
+        let who = ("the agent", self.has_fetched_since(mark));
         let mut warnings = self.restore_metadata()?;
         for name in self.locks(mark).difference(&mark.locks) {
             let dirs = [&self.real.git_dir, &self.real.common_dir];
@@ -187,7 +179,7 @@ impl Repo {
         }
         let mut violations = Vec::new();
         let (refs, mut head) = self.readable_refs(&mut warnings)?;
-        if self.check_refs(mark, &refs, &mut violations, &mut warnings)? {
+        if self.check_refs(mark, &refs, who, &mut violations, &mut warnings)? {
             head = self.head_state()?;
         }
         if self.check_head(mark, &head, &mut violations)? {
@@ -226,6 +218,7 @@ impl Repo {
             ));
         }
         warnings.extend(self.clear_git_dirs()?);
+        warnings.extend(self.restore_shallow()?);
         Ok(warnings)
     }
 
@@ -233,10 +226,11 @@ impl Repo {
     pub(crate) fn undo_changed_configuration_of_start(&self) -> Result<Vec<String>, GitError> {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
-        self.restore_places(|place| {
-            let runs = "config config.worktree hooks info commondir alternates";
-            runs.split(' ').any(|name| place.ends_with(name))
-        })
+        let runs = "config config.worktree hooks info commondir alternates";
+        let is_one = |place: &Path| runs.split(' ').any(|name| place.ends_with(name));
+        let mut warnings = self.restore_places(is_one)?;
+        warnings.extend(self.restore_shallow()?);
+        Ok(warnings)
     }
 
     /// Restores those of these files and directories that are `wanted`, and names those that differed.
@@ -256,16 +250,23 @@ impl Repo {
                 continue;
             }
             if !same(&place, &copy).unwrap_or(false) {
+                let kept = self.keep_undone(&place)?;
                 copy_tree(&copy, &place)?;
+                if is_note(&place) {
+                    continue;
+                }
                 let is_inside = place.parent().is_some_and(|dir| {
                     let is_top = dir == self.real.git_dir || dir == self.real.common_dir;
                     !is_top && dir.starts_with(&self.real.common_dir)
                 });
                 let shown = path_within(&place, &self.real.work_tree);
-                if is_inside {
-                    further.push(shown);
-                } else {
-                    warnings.push(format!("changes to {shown} were undone"));
+                match kept.filter(|kept| is_new && kept.is_dir()) {
+                    Some(kept) => warnings.push(format!(
+                        "changes to {shown} were undone; it is now {}",
+                        kept.display()
+                    )),
+                    None if is_inside => further.push(shown),
+                    None => warnings.push(format!("changes to {shown} were undone")),
                 }
             }
         }
@@ -279,18 +280,28 @@ impl Repo {
         Ok(warnings)
     }
 
-    /// The lock files that a killed git left behind.
+    /// Moves what is undone into the run directory, because it may be what was moved there from elsewhere. Returns where
+    /// it is then; what cannot be moved is left to be removed.
+    fn keep_undone(&self, place: &Path) -> Result<Option<PathBuf>, GitError> {
+        let dir = self.private.root.join(UNDONE);
+        make_dir(&dir)?;
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let kept = dir.join(format!("{}-{name}", names(&dir)?.len()));
+        Ok(fs::rename(place, &kept).is_ok().then_some(kept))
+    }
+
+    /// The lock files in the git directories, such as those that a killed git left behind.
     fn locks(&self, mark: &TurnMark) -> BTreeSet<String> {
+        let dirs = [&self.real.git_dir, &self.real.common_dir];
         let branch = mark.branch.as_ref().map(|branch| format!("{branch}.lock"));
-        let fixed = ["index.lock", "HEAD.lock", "packed-refs.lock", "config.lock"];
-        let names = fixed.into_iter().map(str::to_owned).chain(branch);
-        names
-            .filter(|name| {
-                [&self.real.git_dir, &self.real.common_dir]
-                    .iter()
-                    .any(|dir| dir.join(name).symlink_metadata().is_ok())
-            })
-            .collect()
+        let is_there = |name: &String| {
+            dirs.iter()
+                .any(|dir| dir.join(name).symlink_metadata().is_ok())
+        };
+        let all = dirs.iter().flat_map(|dir| names(dir).unwrap_or_default());
+        let all = all.filter_map(|name| name.into_string().ok());
+        let all = all.filter(|name| name.ends_with(".lock"));
+        all.chain(branch.filter(is_there)).collect()
     }
 
     /// Whether a living process holds a lock. A lock that no process is seen to hold gets a moment to go away, because
@@ -307,143 +318,6 @@ impl Repo {
             thread::sleep(LOCK_POLL);
         }
         false
-    }
-
-    fn fetch_mark(&self) -> Option<String> {
-        let file = plain_file::open(&self.real.git_dir.join("FETCH_HEAD")).ok()?;
-        let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(file.take(FETCH_HEAD_LIMIT)).ok()?;
-        Some(hasher.finalize().to_hex().to_string())
-    }
-
-    /// Restores the refs that the agent may not move. Returns whether it did.
-    fn check_refs(
-        &self,
-        mark: &TurnMark,
-        now: &Refs,
-        violations: &mut Vec<Violation>,
-        warnings: &mut Vec<String>,
-    ) -> Result<bool, GitError> {
-        let fetched = self.fetch_mark() != mark.fetched;
-        let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
-        let mut changed = Vec::new();
-        let mut tracked = Vec::new();
-        for name in names {
-            let from = mark.refs.get(name);
-            let to = now.get(name);
-            // The checked-out branch may move forward, which is checked elsewhere, but not become a symbolic ref.
-            let is_own =
-                mark.branch.as_ref() == Some(name) && to.is_none_or(|to| !to.starts_with(SYMBOLIC));
-            if from == to || is_own {
-                continue;
-            }
-            if name.starts_with("refs/remotes/") && from.is_some() && !self.started_with_jj() {
-                tracked.push((name, from));
-                continue;
-            }
-            if begins_with_word(FREE_REFS, name) {
-                if name == "refs/stash" {
-                    warnings.push("the agent changed the stash (refs/stash)".to_owned());
-                }
-                continue;
-            }
-            if fetched && from.is_none() && name.starts_with("refs/tags/") {
-                warnings.push(format!("{name} is new, from a fetch"));
-                continue;
-            }
-            changed.push((name, from, to));
-        }
-        // A fetch that prunes may leave `origin/a/b` in place of `origin/a`.
-        let is_in_the_way = |new: &&String| {
-            let conflicts = |name: &str| is_below(new, name) || is_below(name, new);
-            !mark.refs.contains_key(*new) && tracked.iter().any(|(name, _)| conflicts(name))
-        };
-        let in_the_way = now.keys().filter(is_in_the_way).map(|name| (name, None));
-        let back: Vec<_> = in_the_way.chain(tracked.iter().copied()).collect();
-        // Checks compare the work with them: `git diff origin/main`.
-        self.put_refs(&back)?;
-        if let Some((name, _)) = tracked.first() {
-            let others = match tracked.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            warnings.push(format!(
-                "{name}{others}, which the agent moved, is where it was; the next fetch moves it again"
-            ));
-        }
-        let before = changed.iter().map(|(name, from, _)| (*name, *from));
-        self.put_refs(&before.collect::<Vec<_>>())?;
-        let is_restored = !back.is_empty() || !changed.is_empty();
-        let further = changed.len().saturating_sub(NAMED_REFS);
-        violations.extend(changed.into_iter().take(NAMED_REFS).map(|changed| {
-            let (name, from, to) = changed;
-            let name = name.clone();
-            let from = from.cloned();
-            let to = to.cloned();
-            Violation::RefChanged { name, from, to }
-        }));
-        if further > 0 {
-            violations.push(Violation::FurtherRefs { count: further });
-        }
-        Ok(is_restored)
-    }
-
-    /// Restores many refs.
-    fn put_refs(&self, refs: &[(&String, Option<&String>)]) -> Result<(), GitError> {
-        if refs.len() > NAMED_REFS {
-            let mut lines = Vec::new();
-            for (name, value) in refs {
-                self.refuse_links(name)?;
-                match value {
-                    None => lines.extend([b"delete ", name.as_bytes(), b"\0\0"].concat()),
-                    Some(oid) if !oid.starts_with(SYMBOLIC) => {
-                        let line = [b"update ", name.as_bytes(), b"\0", oid.as_bytes(), b"\0\0"];
-                        lines.extend(line.concat());
-                    }
-                    Some(_) => {}
-                }
-            }
-            let call = self
-                .real_call()
-                .args(["update-ref", "--no-deref", "-z", "--stdin"]);
-            // If one of them cannot be restored, none is, and each is tried.
-            if call.stdin(lines).status()?.status == Some(0) {
-                let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);
-                let mut left = refs
-                    .iter()
-                    .filter(|(_, value)| value.is_some_and(|value| is_symbolic(&value)));
-                return left.try_for_each(|(name, value)| self.put_ref(name, *value));
-            }
-        }
-        refs.iter()
-            .try_for_each(|(name, value)| self.put_ref(name, *value))
-    }
-
-    /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
-    /// individually.
-    fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<(Refs, HeadState), GitError> {
-        let packed = self.real.common_dir.join("packed-refs");
-        self.refs_and_head().or_else(|error| {
-            if metadata(&packed)?.is_none() {
-                return Err(error);
-            }
-            remove(&packed)?;
-            warnings.push(format!(
-                "{} was unreadable and removed: {error}",
-                path_within(&packed, &self.real.work_tree)
-            ));
-            self.refs_and_head()
-        })
-    }
-
-    fn put_ref(&self, name: &str, value: Option<&String>) -> Result<(), GitError> {
-        let call = self.move_ref(name)?;
-        let call = match value.map(|value| (value, value.strip_prefix(SYMBOLIC))) {
-            None => call.args(["update-ref", "--no-deref", "-d", name]),
-            Some((_, Some(target))) => call.args(["symbolic-ref", name, target]),
-            Some((oid, None)) => call.args(["update-ref", "--no-deref", name, oid]),
-        };
-        call.run().map(drop)
     }
 
     /// Restores HEAD to its branch. Returns whether it did.
@@ -537,12 +411,6 @@ impl Repo {
         };
         Ok(text.lines().filter_map(commit).collect())
     }
-}
-
-/// Whether a ref needs a directory where the other one has its file.
-fn is_below(name: &str, above: &str) -> bool {
-    name.strip_prefix(above)
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// HEAD, for people.

@@ -4,6 +4,7 @@
 use crate::git::bytes::{as_path, nul_joined};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_tree, make_dir, names, write};
+use crate::git::private::calls::private_call;
 use crate::git::real::Real;
 use crate::git::special_files::leading_elsewhere;
 use std::collections::BTreeSet;
@@ -13,7 +14,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Entries of a git directory that hold objects, refs and the index.
+/// Entries of a git directory that hold objects, also those of git-lfs and git-annex, refs and the index. The boundary of
+/// a shallow clone is looked at by itself.
 const FREE: &str = "HEAD annex index lfs logs objects packed-refs refs reftable shallow";
 
 /// The directory of the git directory for whatever is moved away for a proof.
@@ -60,6 +62,7 @@ fn listed(real: &Real, root: &Path, is_new: bool) -> Vec<Recorded> {
     let mut found = Found {
         places: Vec::new(),
         is_new,
+        own: &real.git_dir,
     };
     found.git_dir(&real.common_dir, &recorded.join("shared"));
     if !real.git_dir.starts_with(&real.common_dir) {
@@ -86,20 +89,22 @@ fn listed(real: &Real, root: &Path, is_new: bool) -> Vec<Recorded> {
     found.places
 }
 
-struct Found {
+struct Found<'r> {
     places: Vec<Recorded>,
+    /// The git directory of the run's work tree. Somebody may be working in the others.
+    own: &'r Path,
     /// Whether copies are made now. Otherwise what has no copy is new.
     is_new: bool,
 }
 
-impl Found {
+impl Found<'_> {
     /// The entries of a git directory.
     fn git_dir(&mut self, dir: &Path, copy: &Path) {
         for name in names_of(dir, copy) {
             let (place, copy) = (dir.join(&name), copy.join(&name));
             if CONTAINERS.iter().any(|container| name == *container) {
                 self.container(place, copy);
-            } else if !is_free(&name, &place) {
+            } else if !is_free(&name, &place) && (dir == self.own || !is_state(&name, &place)) {
                 self.places.push((place, copy));
             }
         }
@@ -143,15 +148,25 @@ impl Found {
     }
 }
 
-/// Whether git changes an entry while somebody works: states such as `ORIG_HEAD` have names in capitals, and hold ids
-/// and texts. Locks are looked at elsewhere, and so is what a run has moved away. A link is never one of these.
+/// Whether git changes an entry while somebody works. Locks are looked at elsewhere, and so is what a run has moved away.
+/// A link is never one of these.
 fn is_free(name: &OsStr, place: &Path) -> bool {
     let bytes = name.as_bytes();
-    let is_of_state = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
     let is_part = bytes.ends_with(b".lock") || bytes.starts_with(b"sharedindex.");
-    let may_be = name == AWAY || is_part || bytes.iter().all(is_of_state);
     // Links in the place of these are looked at where git writes to them.
-    FREE.split(' ').any(|free| name == free) || (may_be && !is_link(place))
+    FREE.split(' ').any(|free| name == free) || ((name == AWAY || is_part) && !is_link(place))
+}
+
+/// Whether an entry is the state of an operation, such as `MERGE_HEAD`: these have names in capitals.
+fn is_state(name: &OsStr, place: &Path) -> bool {
+    let is_of_state = |byte: &u8| byte.is_ascii_uppercase() || matches!(byte, b'_' | b'0'..=b'9');
+    name.as_bytes().iter().all(is_of_state) && !is_link(place)
+}
+
+/// Whether git notes for a person in an entry what its last command did.
+pub(super) fn is_note(place: &Path) -> bool {
+    let notes = ["COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD"];
+    notes.iter().any(|name| place.ends_with(name)) && !is_link(place)
 }
 
 fn is_link(path: &Path) -> bool {
@@ -168,25 +183,33 @@ fn names_of(dir: &Path, copy: &Path) -> BTreeSet<OsString> {
     listed.filter_map(|dir| names(dir).ok()).flatten().collect()
 }
 
-/// Reads the further places of a repository: the directory of its hooks unless it is tracked, and the `.git` of each
-/// submodule.
-pub(super) fn further(
+/// What git's configuration names as configuration and hooks: first the paths of what is tracked, relative to the work
+/// tree, and then the places of all else.
+pub(super) fn named_in_configuration(
     real: &Real,
-    hooks: PathBuf,
-    submodules: impl Iterator<Item = Vec<u8>>,
-    is_tracked: impl Fn(&[u8]) -> bool,
-) -> Result<Vec<PathBuf>, GitError> {
-    let dots = submodules.map(|path| real.work_tree.join(as_path(&path)).join(".git"));
-    let mut further: Vec<PathBuf> = dots.collect();
-    let hooks = match hooks.canonicalize() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => hooks,
-        found => found.map_err(io_error("resolve", &hooks))?,
-    };
-    let below = hooks.strip_prefix(&real.work_tree);
-    let is_work = below.is_ok_and(|below| is_tracked(below.as_os_str().as_bytes()));
-    let is_elsewhere = !hooks.starts_with(&real.common_dir) && !real.work_tree.starts_with(&hooks);
-    further.extend((is_elsewhere && !is_work).then_some(hooks));
-    Ok(further)
+    root: &Path,
+    named: impl Iterator<Item = PathBuf>,
+) -> Result<(Vec<Vec<u8>>, Vec<PathBuf>), GitError> {
+    let (mut tracked, mut others) = (Vec::new(), Vec::new());
+    for place in named {
+        let place = match place.canonicalize() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => place,
+            found => found.map_err(io_error("resolve", &place))?,
+        };
+        if place.starts_with(&real.common_dir) || real.work_tree.starts_with(&place) {
+            continue;
+        }
+        if let Ok(below) = place.strip_prefix(&real.work_tree) {
+            let args = ["--literal-pathspecs", "ls-files", "--"];
+            let listed = private_call(real, root).args(args).args([below]);
+            if !listed.run()?.stdout.is_empty() {
+                tracked.push(below.as_os_str().as_bytes().to_vec());
+                continue;
+            }
+        }
+        others.push(place);
+    }
+    Ok((tracked, others))
 }
 
 /// The paths that git writes to when it moves the ref `name` or stores an object.

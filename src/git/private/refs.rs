@@ -5,7 +5,6 @@ use crate::git::bytes::as_path;
 use crate::git::command::Call;
 use crate::git::entries::resolve_gitfile;
 use crate::git::error::GitError;
-use crate::git::files::{copy_tree, metadata};
 use crate::git::private::head::{HeadState, read_head};
 use crate::git::private::places::links;
 use crate::git::remote::names::{BranchName, checked_id};
@@ -90,7 +89,7 @@ impl Repo {
     /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private directory,
     /// whose configuration only Sprag writes.
     pub(crate) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let args = ["merge-base", "--is-ancestor", ancestor, descendant];
         let output = self.call().args(args).status()?;
         match output.status {
@@ -162,7 +161,7 @@ impl Repo {
     pub fn fork_point(&self, one: &RevId, other: &RevId) -> Result<Option<RevId>, RemoteError> {
         let args = ["merge-base", checked_id(one)?, checked_id(other)?];
         let _open = self.unseal_to_read()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         Ok(self.call().args(args).answer()?.map(RevId))
     }
 
@@ -201,24 +200,11 @@ impl Repo {
             None => head.to_owned(),
         };
         let _open = self.unseal_to_read()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let call = self
             .call()
             .args(["rev-list", "--reverse", "--topo-order", &range]);
         let said = String::from_utf8_lossy(&call.run()?.stdout).into_owned();
         Ok(said.lines().map(|line| RevId(line.to_owned())).collect())
-    }
-
-    /// Copies the boundary of a shallow clone again, which a fetch during the turn may have moved.
-    pub(crate) fn refresh_shallow(&self) -> Result<(), GitError> {
-        let _open = self.unseal()?;
-        let (from, copy) = (
-            self.real.common_dir.join("shallow"),
-            self.private.git_dir().join("shallow"),
-        );
-        match metadata(&from)? {
-            Some(meta) if !meta.is_file() => Ok(()),
-            _ => copy_tree(&from, &copy),
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! that git needs to start.
 
 use crate::git::bytes::{as_path, path_within};
-use crate::git::damage::{is_head, is_index, required_files};
+use crate::git::damage::{INDEX_MOST, is_head, is_index, required_files};
 use crate::git::entries::directories_of;
 use crate::git::error::GitError;
 use crate::git::files::{copy_index, make_dir, metadata, remove, write_atomically};
@@ -17,7 +17,11 @@ impl Repo {
     pub(crate) fn clear_required_files(&self) -> Result<Vec<String>, GitError> {
         let dirs = [self.real.git_dir.as_path(), &self.real.common_dir];
         let required = required_files(dirs, self.private.state.branch.as_deref());
-        self.clear(required.into_iter().filter(|path| is_special_file(path)))
+        let is_endless = |path: &PathBuf| {
+            let length = path.symlink_metadata().map_or(0, |meta| meta.len());
+            is_special_file(path) || length > INDEX_MOST
+        };
+        self.clear(required.into_iter().filter(is_endless))
     }
 
     /// Like [`Repo::clear_required_files`], but everywhere in the git directories.
@@ -43,7 +47,7 @@ impl Repo {
             remove(&path)?;
             let shown = path_within(&path, &self.real.work_tree);
             warnings.push(format!(
-                "{shown} was a pipe or device on which git would block forever; it was removed"
+                "{shown} was a pipe or device on which git would block forever, or too large; it was removed"
             ));
         }
         self.put_back(&mut warnings)?;

@@ -19,11 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// program can set.
 const READ: [&str; 4] = ["git/config", "git/HEAD", "git/info", PROGRAMS];
 /// Written by git, filters and signing programs at any time, or moved there from the work tree, and never trusted.
-const FREE: [&str; 4] = ["tmp", "home", "git/objects", MOVED_AWAY];
+const FREE: [&str; 5] = ["tmp", "home", "git/objects", MOVED_AWAY, UNDONE];
 /// Its own part of the seal, since every look at the work tree writes it.
 const INDEX: &str = "git/index";
 /// Where the work tree's files are while checks run without them.
 pub(crate) const MOVED_AWAY: &str = "swap/away";
+
+/// What was put back in the git directories, as it was before that. Nothing reads it.
+pub(crate) const UNDONE: &str = "undone";
 
 const CHANGED: &str = "it was changed or removed during the run, and not by Sprag";
 

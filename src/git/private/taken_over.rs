@@ -5,7 +5,7 @@ use crate::git::error::GitError;
 use crate::git::files::same;
 use crate::git::private::adopted::{copy_hooks, hooks};
 use crate::git::private::config::{Settings, start_call};
-use crate::git::private::places::{record_again, recorded_places};
+use crate::git::private::places::{is_note, record_again, recorded_places};
 use crate::git::real::Real;
 use crate::git::repo::Repo;
 use std::path::Path;
@@ -27,7 +27,7 @@ impl Repo {
     pub fn is_configured_as_found(&self) -> bool {
         let mut places = recorded_places(&self.real, &self.private.root).into_iter();
         !self.private.state.is_partial
-            && places.all(|(place, copy)| same(&place, &copy).unwrap_or(false))
+            && places.all(|(place, copy)| is_note(&place) || same(&place, &copy).unwrap_or(false))
     }
 
     /// Takes the repository's configuration, hooks and similar files as they are now, if somebody changed them since
@@ -75,7 +75,8 @@ impl Repo {
 /// The recorded places that are not as recorded, for a message.
 fn changed_places(real: &Real, root: &Path) -> String {
     let places = recorded_places(real, root).into_iter();
-    let changed = places.filter(|(place, copy)| !same(place, copy).unwrap_or(false));
+    let changed =
+        places.filter(|(place, copy)| !is_note(place) && !same(place, copy).unwrap_or(false));
     let shown = changed.map(|(place, _)| path_within(&place, &real.work_tree));
     shown.collect::<Vec<_>>().join(", ")
 }

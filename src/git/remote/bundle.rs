@@ -64,7 +64,7 @@ impl Repo {
         if base == head {
             return Err(BundleError::Empty);
         }
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let root = &self.private.root;
         write_ref(root, RESULT, format!("{head}\n").as_bytes())?;
         let call = self.bare_call().args(["bundle", "create", "--quiet"]);
@@ -97,7 +97,7 @@ impl Repo {
     pub fn unbundle(&self, path: &Path, expected_base: &RevId) -> Result<CommitLine, BundleError> {
         let base = checked_id(expected_base)?;
         let _open = self.unseal()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         if !self.has_object(&format!("{base}^{{commit}}"))? {
             return Err(BundleError::NoBase(expected_base.clone()));
         }

@@ -214,7 +214,7 @@ impl Repo {
             })?
         };
         let _open = self.unseal()?;
-        self.refresh_shallow()?;
+        self.restore_shallow()?;
         let mut call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
         call = call.words(FETCH).durably();
         if let Some(depth) = depth {

@@ -200,6 +200,19 @@ impl RawSnapshot {
         .collect()
     }
 
+    /// The same with only those changes whose path is one of `these`, also if a new rule ignores them.
+    #[must_use]
+    pub fn only(&self, these: impl Fn(&[u8]) -> bool) -> Self {
+        let mut only = self.clone();
+        for changes in [&mut only.changes, &mut only.uncounted] {
+            changes.retain(|change| these(&change.path));
+            changes
+                .iter_mut()
+                .for_each(|change| change.newly_ignored = false);
+        }
+        only
+    }
+
     /// Mode and digest of a path that differs from the base.
     pub fn content(&self, path: &[u8]) -> Option<(u32, [u8; 32])> {
         let entry = self.entries.get(path)?;

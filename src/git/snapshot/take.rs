@@ -55,6 +55,7 @@ impl Repo {
         let is_one = |place: &Path| read.split(' ').any(|name| place.ends_with(name));
         let mut warnings = self.restore_places(is_one)?;
         warnings.extend(self.clear_required_files()?);
+        warnings.extend(self.restore_shallow()?);
         Ok(warnings)
     }
 

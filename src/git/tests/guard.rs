@@ -178,6 +178,87 @@ fn foreign_refs_are_put_back() {
 }
 
 #[test]
+fn what_a_check_does_to_refs_is_put_back_by_the_rule_for_turns() {
+    let g = Worktree::new();
+    g.git(&["branch", "release"]);
+    let mut f = g.start();
+    let refs = f.git(&["for-each-ref"]);
+    let mark = f.repo.mark_turn().unwrap();
+    let evil = f.git(&["commit-tree", "-m", "evil", "HEAD^{tree}"]);
+    f.git(&["update-ref", "refs/heads/release", &evil]);
+    f.git(&["tag", "v1"]);
+    f.git(&["replace", "HEAD", &evil]);
+    let told = f.repo.undo_moved_refs(&mark, "a check").unwrap();
+    let moved = format!(
+        "refs/heads/release was moved to {} by a check; that was undone",
+        &evil[..12]
+    );
+    assert_eq!((told.len(), &told[0]), (3, &moved), "{told:?}");
+    assert_eq!(f.git(&["for-each-ref"]), refs);
+    assert_eq!(f.repo.undo_moved_refs(&mark, "a check").unwrap(), [""; 0]);
+}
+
+#[test]
+fn the_boundary_of_a_shallow_clone_changes_only_as_a_fetch_changes_it() {
+    let g = Worktree::new();
+    g.git(&["commit", "-q", "--allow-empty", "-m", "second"]);
+    let mut f = g.start();
+    let mark = f.repo.mark_turn().unwrap();
+    f.write(".git/shallow", format!("{}\n", f.head()));
+    assert_eq!(f.git(&["rev-list", "--count", "HEAD"]), "1");
+    let undone = ["changes to .git/shallow were undone"];
+    assert_eq!(f.repo.inspect_turn(&mark).unwrap().warnings, undone);
+    assert_eq!(f.git(&["rev-list", "--count", "HEAD"]), "2");
+
+    let url = format!("file://{}", f.path(".").display());
+    let clone = Worktree::unborn();
+    clone.git(&["fetch", "-q", "--depth=1", &url, "main"]);
+    clone.git(&["reset", "-q", "--hard", "FETCH_HEAD"]);
+    let mut c = clone.start();
+    let mark = c.repo.mark_turn().unwrap();
+    let boundary = c.read(".git/shallow");
+    c.remove(".git/shallow");
+    assert_eq!(c.repo.inspect_turn(&mark).unwrap().warnings, undone);
+    assert_eq!(c.read(".git/shallow"), boundary);
+    f.git(&["branch", "other", "HEAD~"]);
+    for (fetch, count) in [("--depth=1", "1"), ("--unshallow", "2")] {
+        c.git(&[
+            "fetch",
+            "-q",
+            fetch,
+            &url,
+            "main",
+            "other:refs/remotes/origin/other",
+        ]);
+        assert_eq!(
+            c.repo.inspect_turn(&mark).unwrap(),
+            quiet(&c.head()),
+            "{fetch}"
+        );
+        assert_eq!(c.git(&["rev-list", "--count", "HEAD"]), count);
+    }
+}
+
+#[test]
+fn the_state_of_an_operation_goes_back_and_what_was_moved_there_is_kept() {
+    let mut f = Worktree::new().start();
+    let mark = f.repo.mark_turn().unwrap();
+    for name in ["MERGE_HEAD", "MERGE_MSG", "ORIG_HEAD", "shallow.lock"] {
+        f.write(format!(".git/{name}"), f.head());
+    }
+    fs::rename(f.path(".git/logs"), f.path(".git/l2")).unwrap();
+    let report = f.repo.inspect_turn(&mark).unwrap();
+    let told = report.warnings.join("\n");
+    for name in ["MERGE_HEAD", "MERGE_MSG", "ORIG_HEAD", "shallow.lock", "l2"] {
+        assert!(!f.path(format!(".git/{name}")).exists(), "{name}");
+        assert_eq!(told.contains(name), name != "ORIG_HEAD", "{told}");
+    }
+    let kept = fs::read_dir(f.root().join("run/git/undone")).unwrap();
+    let mut logs = kept.map(|kept| kept.unwrap().path().join("HEAD"));
+    assert!(logs.any(|log| log.exists()), "{told}");
+}
+
+#[test]
 fn a_branch_turned_into_a_link_to_another_is_put_back() {
     let g = Worktree::new();
     g.git(&["branch", "other"]);

@@ -16,6 +16,7 @@ use crate::run::steps::turn::spend;
 use crate::run::steps::undo;
 use serde::Deserialize as _;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Starts a task, or resumes it where it stopped.
 ///
@@ -28,6 +29,9 @@ pub fn start_task<'t>(
     is_last: bool,
 ) -> anyhow::Result<TaskRun<'t>> {
     let history = parts.setup.run_dir.history()?;
+    let mut config = start.config.clone();
+    let named = parts.tree.repo.named_by_configuration();
+    config.protected_paths = Arc::new(config.protected_paths.and(named));
     let mut policy = parts.setup.policy(&start.config, parts.accounts.spent);
     policy.only_checks = task.kind == TaskKind::Check;
     policy.is_question = is_question(&task.title);
@@ -40,7 +44,7 @@ pub fn start_task<'t>(
     policy.wants_output = owed.is_some();
     let mut run = TaskRun {
         task,
-        config: start.config.clone(),
+        config,
         policy,
         drafting: Drafting::default(),
         output_schema: owed.map(OutputSchema::text),
