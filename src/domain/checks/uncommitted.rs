@@ -24,6 +24,14 @@ fn is_hidden(name: &str) -> bool {
     })
 }
 
+/// Directories of installed dependencies, which builds use and do not make again.
+const DEPENDENCIES: &str = ".bundle .conda .eggs .pixi .python_packages .venv bower_components deps env node_modules vendor venv";
+
+/// Whether a directory holds installed dependencies.
+pub fn holds_dependencies(path: &str) -> bool {
+    has_word(DEPENDENCIES, path.rsplit('/').next().unwrap_or(path))
+}
+
 /// Ends of files that programs make again.
 const REMADE_FILES: &str = ".class .coverage .DS_Store .egg-info .eslintcache .gcda .gcno .lcov .lock .log .o .obj .profraw .pyc .pyo .swp
     .tmp .tsbuildinfo package-lock.json ~";

@@ -6,8 +6,8 @@ use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
 use crate::error::with_causes;
 use crate::git::{
-    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, display_path,
-    remove_tree,
+    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, TreeId,
+    display_path, remove_tree,
 };
 use crate::run::merge::merging::Merging;
 use crate::run::state::cached_repo::CachedRepo;
@@ -15,7 +15,7 @@ use crate::run::state::directory::RunDir;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::plan_state::PlanState;
-use crate::run::steps::check_changes::{CheckChanges, check_changes, named_at_start};
+use crate::run::steps::check_changes::{CheckChanges, check_changes};
 use crate::run::steps::originals::OriginalTests;
 use crate::run::steps::uncommitted::Uncommitted;
 use crate::settings::TaskConfig;
@@ -25,6 +25,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use tempfile::TempDir;
 
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
 pub type SnapshotPair = (Option<Arc<RawSnapshot>>, Snapshot);
@@ -114,7 +115,7 @@ impl WorkTree {
         run_dir.write_json(RunFile::OriginalTests, &self.original_tests)
     }
 
-    /// Records what these checks see and no commit contains, before an agent works.
+    /// Records what checks see and no commit contains, before an agent works.
     ///
     /// # Errors
     /// When the record cannot be written.
@@ -124,12 +125,30 @@ impl WorkTree {
         config: &TaskConfig,
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
-        let named = named_at_start(&self.repo, raw, &config.checks);
-        if self.uncommitted.start_task(&self.repo, raw, &named) {
+        let own = raw.only(|path| config.protected_paths.cover(path, false));
+        let is_own = self.uncommitted.start_as(&self.repo, &own)?;
+        if self.uncommitted.start_task(&self.repo, raw) || is_own {
             self.store_uncommitted()
         } else {
             Ok(())
         }
+    }
+
+    /// The protected paths that somebody had changed before the task started.
+    pub fn own_paths(&self) -> impl Iterator<Item = Vec<u8>> {
+        self.uncommitted.own.iter().map(|(path, _)| path.clone())
+    }
+
+    /// Whether one of them is as it was then.
+    pub fn is_as_started(&self, raw: &RawSnapshot, path: &[u8]) -> bool {
+        let mut own = self.uncommitted.own.iter();
+        own.any(|(own, content)| own == path && *content == raw.content(path))
+    }
+
+    /// The tree that protected paths go back to.
+    pub fn start_tree(&self) -> TreeId {
+        let start = self.uncommitted.start.clone();
+        start.unwrap_or_else(|| self.repo.base_tree())
     }
 
     /// Records the installed dependencies that setup commands have made since a state.
@@ -154,20 +173,41 @@ impl WorkTree {
         self.uncommitted.installed().changed(top, counts_new)
     }
 
-    /// Moves installed dependencies away, so that setup commands make them again.
-    pub fn move_dependencies_away(&self) {
+    /// Moves installed dependencies away, so that setup commands make them again. They are where this says.
+    ///
+    /// # Errors
+    /// When there is no place for them.
+    pub fn move_dependencies_away(&self) -> std::io::Result<TempDir> {
+        let to = tempfile::tempdir_in(self.run_dir.root())?;
         let top = self.repo.real().work_tree();
-        let to = tempfile::tempdir_in(self.run_dir.root()).ok();
-        let to = to.as_ref().map(tempfile::TempDir::path);
-        self.uncommitted.installed().move_away(top, to);
+        self.uncommitted.installed().move_away(top, to.path());
+        Ok(to)
     }
 
-    /// Takes what checks have changed in installed dependencies.
+    /// Moves back what setup commands have not made again, and returns it.
+    pub fn move_dependencies_back(&self, from: &TempDir) -> Vec<&String> {
+        let top = self.repo.real().work_tree();
+        self.uncommitted.installed().move_back(top, from.path())
+    }
+
+    /// What was there before the agent, git ignores, and the agent has changed.
+    pub fn altered(&self) -> BTreeSet<Vec<u8>> {
+        self.uncommitted.altered(&self.repo)
+    }
+
+    /// Takes what checks or setup commands have changed: see [`Uncommitted::take_changes`].
     ///
     /// # Errors
     /// When the record cannot be written.
-    pub fn record_dependencies(&mut self) -> anyhow::Result<()> {
-        if self.uncommitted.record_installed(&self.repo) {
+    pub fn take_changes(
+        &mut self,
+        are_as_made: bool,
+        altered: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<()> {
+        if self
+            .uncommitted
+            .take_changes(&self.repo, are_as_made, altered)
+        {
             self.store_uncommitted()
         } else {
             Ok(())

@@ -126,7 +126,12 @@ pub fn check_changes(
         |goal: &&String| fs::read_dir(top.join(goal)).is_ok_and(|mut all| all.next().is_none());
     let goals = judges.named.goals.iter().filter(is_empty);
     left.extend(goals.map(|goal| goal.as_bytes().to_vec()));
-    for path in uncommitted.changed_programs(repo, &judges.named) {
+    let packages = uncommitted.installed().changed(top, false).into_iter();
+    let (there, gone): (Vec<String>, Vec<String>) =
+        packages.partition(|path| top.join(path).symlink_metadata().is_ok());
+    left.extend(there.into_iter().map(String::into_bytes));
+    let shadowing = uncommitted.shadowing_programs(repo, &judges.named);
+    for path in shadowing.into_iter().chain(gone) {
         found.unknown = Some(format!(
             "{path} is used by the checks, is not committed, and changed since the task started"
         ));

@@ -4,7 +4,7 @@
 use crate::commit_policy::entries::is_protected;
 use crate::domain::attempt::HeldBack;
 use crate::domain::settings::{AgentCommits, OnProtected};
-use crate::git::{Change, RawSnapshot, display_path};
+use crate::git::{RawSnapshot, display_path};
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::work_tree::{SnapshotPair, head_of};
@@ -32,17 +32,13 @@ pub(crate) fn hold_protected(
     let rules = rules(parts, &run.config.protected_paths);
     let changed = raw.changed_paths().into_iter();
     let protected = changed.filter(|entry| is_protected(entry, &rules));
-    let protected: BTreeSet<Vec<u8>> = protected.map(|entry| entry.path).collect();
-    let is_protected = |change: &Change| protected.contains(&change.path);
-    let mut held = (*raw).clone();
-    held.changes.retain(is_protected);
-    held.uncounted.retain(is_protected);
-    let both = held.changes.iter().chain(&held.uncounted);
-    let paths: BTreeSet<Vec<u8>> = both.map(|change| change.path.clone()).collect();
+    let mut paths: BTreeSet<Vec<u8>> = protected.map(|entry| entry.path).collect();
+    paths.extend(parts.tree.own_paths());
+    paths.retain(|path| !parts.tree.is_as_started(&raw, path));
     if paths.is_empty() {
         return ((Some(raw), after), None);
     }
-    let taken = taken_out(parts, run, number, &raw, &held, &paths);
+    let taken = taken_out(parts, run, number, &raw, &paths);
     if let Err(why) = &taken {
         parts.warn(format!(
             "changes of protected paths could not be removed: {why:#}"
@@ -56,16 +52,16 @@ fn taken_out(
     run: &TaskRun<'_>,
     number: u32,
     raw: &RawSnapshot,
-    held: &RawSnapshot,
     paths: &BTreeSet<Vec<u8>>,
 ) -> anyhow::Result<HeldBack> {
-    let patch = parts.tree.repo.patch(held)?;
+    let held = raw.only(|path| paths.contains(path));
+    let patch = parts.tree.repo.patch(&held)?;
     let name = format!("{}-held-{number:02}", run.task.id);
     let file = RunFile::Patch(&name);
     parts.setup.run_dir.write(file, &patch)?;
+    let start = parts.tree.start_tree();
     let repo = parts.tree.repo.change();
-    let base = repo.base_tree();
-    repo.restore_from_tree(raw, &base, |path| paths.contains(path))?;
+    repo.restore_from_tree(&held, &start, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
     parts.warn(format!(
         "protected paths were changed; the changes were removed from task {} and kept as {}: {}",
@@ -115,7 +111,7 @@ pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSn
     }
     if !left.is_empty() {
         parts.warn_once(&format!(
-            "task {}: the agent has made what git ignores and no commit contains: {}",
+            "task {}: the agent has made what no commit contains, since git ignores it or cannot read it: {}",
             run.task.id,
             named(&left)
         ));

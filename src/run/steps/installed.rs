@@ -1,7 +1,7 @@
 //! Installed dependencies: what lies in the work tree, is executed by checks, and is in no commit. Names, sizes and times
 //! are recorded before an agent can change them.
 
-use crate::domain::checks::uncommitted::may_be_needed;
+use crate::domain::checks::uncommitted::{holds_dependencies, may_be_needed};
 use crate::git::remove_tree;
 use crate::plain_file::entries;
 use serde::{Deserialize, Serialize};
@@ -11,17 +11,20 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The most changed packages that are named.
-const NAMED: usize = 20;
-
 /// The file by which compilers and test tools mark directories of products.
 const TAG: &str = "CACHEDIR.TAG";
+
+/// The file of an environment of Python, which uv marks in the same way.
+const ENVIRONMENT: &str = "pyvenv.cfg";
 
 /// The record of installed dependencies.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
     /// The directories, relative to the work tree, with what setup commands have made.
     roots: BTreeSet<String>,
+    /// The programs in them that no agent has installed.
+    #[serde(default)]
+    programs: BTreeSet<String>,
     /// A digest of what each directory in them has, without those that programs make again while they run.
     seen: BTreeMap<String, String>,
     /// The same of those that programs make again, such as compiled modules of Python.
@@ -33,7 +36,8 @@ impl Installed {
     pub fn add(&mut self, top: &Path, roots: impl Iterator<Item = String>) {
         let is_kept = |root: &String| {
             let full = top.join(root);
-            is_directory(&full) && !full.join(TAG).exists()
+            let is_product = || full.join(TAG).exists() && !full.join(ENVIRONMENT).exists();
+            is_directory(&full) && (holds_dependencies(root) || !is_product())
         };
         let known = std::mem::take(&mut self.roots);
         self.roots = known.iter().cloned().chain(roots.filter(is_kept)).collect();
@@ -41,6 +45,8 @@ impl Installed {
         let found = Found::of(top, new);
         self.seen.extend(found.seen);
         self.remade.extend(found.remade);
+        let programs = self.seen.keys().filter(|path| is_on_shelf(path));
+        self.programs.extend(programs.cloned());
     }
 
     /// Records what is there now.
@@ -61,7 +67,14 @@ impl Installed {
             .filter(|(path, _)| counts_new || !self.is_addition(path))
             .map(|(path, _)| self.package_of(path));
         let changed: BTreeSet<String> = changed.collect();
-        changed.into_iter().take(NAMED).collect()
+        changed.into_iter().collect()
+    }
+
+    /// Whether a program is new on a shelf of a recorded directory. What is new elsewhere is a change of what is there.
+    pub fn is_new(&self, program: &str) -> Option<bool> {
+        let mut around = self.roots.iter();
+        let is_around = around.any(|root| Path::new(program).starts_with(root));
+        is_around.then(|| is_on_shelf(program) && !self.programs.contains(program))
     }
 
     /// Whether a path is new on a shelf of packages or programs, or belongs to what is.
@@ -74,16 +87,23 @@ impl Installed {
         shelf.is_some_and(|(dir, name)| is_shelf(dir) && !runs_at_start(name))
     }
 
-    /// Moves everything away, so that setup commands make it again. What cannot be moved is removed.
-    pub fn move_away(&self, top: &Path, to: Option<&Path>) {
+    /// Moves everything away, so that setup commands make it again.
+    pub fn move_away(&self, top: &Path, to: &Path) {
         for (number, root) in self.roots.iter().enumerate() {
-            let from = top.join(root);
-            let kept = to.map(|to| to.join(number.to_string()));
-            if kept.is_none_or(|kept| fs::rename(&from, kept).is_err()) {
-                // What is left is there while setup commands run, as it was without this.
-                let _ = remove_tree(&from);
-            }
+            // What cannot be moved is there while setup commands run, as it was without this.
+            let _ = fs::rename(top.join(root), to.join(number.to_string()));
         }
+    }
+
+    /// Moves back what setup commands have not made again, and returns it.
+    pub fn move_back(&self, top: &Path, from: &Path) -> Vec<&String> {
+        let is_back = |(number, root): &(usize, &String)| {
+            let full = top.join(root);
+            full.symlink_metadata().is_err()
+                && fs::rename(from.join(number.to_string()), full).is_ok()
+        };
+        let back = self.roots.iter().enumerate().filter(is_back);
+        back.map(|(_, root)| root).collect()
     }
 
     /// The package or program that a path belongs to: what lies on the innermost shelf around it.
@@ -167,6 +187,10 @@ fn is_shelf(path: &str) -> bool {
     matches!(name, "node_modules" | ".bin" | "bin" | "site-packages") || name.starts_with('@')
 }
 
+fn is_on_shelf(path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(dir, _)| is_shelf(dir))
+}
+
 /// Whether Python executes a file of this name whenever it starts.
 fn runs_at_start(name: &str) -> bool {
     name.ends_with(".pth") || matches!(name, "sitecustomize.py" | "usercustomize.py")
@@ -185,6 +209,17 @@ fn is_note(name: &str) -> bool {
         name,
         ".package-lock.json" | ".yarn-state.yml" | ".yarn-integrity" | ".lock" | ".modules.yaml"
     )
+}
+
+/// A digest of what is at a path and below it, without contents.
+pub fn stamp(path: &Path) -> String {
+    let mut hasher = blake3::Hasher::new();
+    if is_directory(path) {
+        add_all(&mut hasher, path);
+    } else {
+        add(&mut hasher, path);
+    }
+    short(&hasher)
 }
 
 fn short(hasher: &blake3::Hasher) -> String {

@@ -51,7 +51,8 @@ pub(crate) fn of_work_paths(
         secrets: None,
         ..rules(parts, protected)
     };
-    let mut found = of_work(&parts.tree, raw, &rules);
+    let since = raw.only(|path| !parts.tree.is_as_started(raw, path));
+    let mut found = of_work(&parts.tree, &since, &rules);
     let new = raw.nested.iter().filter(|path| !nested.contains(path));
     let new = new.map(|path| ChangedPath {
         path: path.clone(),

@@ -32,6 +32,9 @@ const SERVICE_GRACE_CANCELLED: Duration = Duration::from_millis(500);
 const KEPT_HEAD: usize = 64 << 10;
 const KEPT_TAIL: usize = 4 << 10;
 
+/// The most changed packages that are named.
+const NAMED: usize = 20;
+
 /// How many lines at the end of the output an error shows.
 const LAST_LINES: usize = 15;
 
@@ -113,11 +116,13 @@ pub(super) async fn install_again(
     parts: &mut Parts<'_>,
     changed: &[String],
 ) -> anyhow::Result<Option<String>> {
+    let first: Vec<&str> = changed.iter().take(NAMED).map(String::as_str).collect();
     parts.warn(format!(
         "setup runs again, because what it had installed was changed: {}",
-        changed.join(", ")
+        first.join(", ")
     ));
-    parts.tree.move_dependencies_away();
+    let altered = parts.tree.altered();
+    let away = parts.tree.move_dependencies_away()?;
     let (before, _) = parts.snapshot();
     let env = parts
         .setup
@@ -133,6 +138,12 @@ pub(super) async fn install_again(
         }
     }
     services.end(&parts.setup).await;
+    let back = parts.tree.move_dependencies_back(&away);
+    let is_in = |root: &&&String| changed.iter().any(|path| Path::new(path).starts_with(root));
+    if let Some(root) = back.iter().find(is_in) {
+        let why = format!("{root} was changed, and the setup commands do not make it again");
+        return Ok(failed.or(Some(why)));
+    }
     parts
         .tree
         .collect_artifacts(before.as_deref(), &mut parts.emit);
@@ -140,7 +151,7 @@ pub(super) async fn install_again(
     parts
         .tree
         .save_installed(before.as_deref(), &mut parts.emit)?;
-    parts.tree.record_dependencies()?;
+    parts.tree.take_changes(true, &altered)?;
     Ok(failed)
 }
 

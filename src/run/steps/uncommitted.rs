@@ -1,13 +1,12 @@
-//! What checks see in the work tree and no commit contains. Programs, such as those that a package manager
-//! installs, are compared with their state before the agent could change them. Of other files only the paths are
-//! recorded.
+//! What checks see in the work tree and no commit contains. It is compared with its state before the agent could change
+//! it, except for products and caches, which builds make again.
 
 use crate::domain::checks::judges::Named;
-use crate::domain::checks::uncommitted::{is_list_of_products, may_be_needed};
+use crate::domain::checks::uncommitted::{holds_dependencies, is_list_of_products, may_be_needed};
 use crate::domain::protected_paths::ProtectedPaths;
-use crate::git::{ChangeKind, RawSnapshot, Repo, display_path};
+use crate::git::{ChangeKind, CommitError, RawSnapshot, Repo, TreeId, display_path};
 use crate::plain_file;
-use crate::run::steps::installed::Installed;
+use crate::run::steps::installed::{Installed, stamp};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -31,15 +30,14 @@ const MACHINE: &[&str] = &["/bin", "/usr/bin"];
 /// The record of what checks see and no commit contains.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uncommitted {
-    /// The installed programs that checks run.
-    programs: BTreeSet<String>,
-    /// The installed dependencies, with those programs.
+    /// The installed dependencies.
     installed: Installed,
-    /// The directories of installed programs that existed.
-    program_directories: BTreeSet<String>,
     /// What else was there when the task started: ignored files and directories, and repositories of their own.
     /// Caches are left out, and so is what agents have left in earlier tasks of the run.
     at_start: BTreeSet<Vec<u8>>,
+    /// Each of these with a digest of its state then, or as the checks have left it.
+    #[serde(default)]
+    stamps: BTreeSet<(Vec<u8>, String)>,
     /// Everything that git ignored then, also caches.
     ignored: BTreeSet<Vec<u8>>,
     /// Whether a task of the run has started.
@@ -49,25 +47,42 @@ pub struct Uncommitted {
     /// When checks last ended, in milliseconds.
     #[serde(default)]
     checked_at: i64,
+    /// The protected paths that somebody had changed before the task started, with mode and digest.
+    #[serde(default)]
+    pub own: Vec<(Vec<u8>, Option<(u32, [u8; 32])>)>,
+    /// The base with these changes, if there are any.
+    #[serde(default)]
+    pub start: Option<TreeId>,
 }
 
 impl Uncommitted {
-    /// Records the state at the start of a task with these checks. Programs that are already recorded stay as
-    /// they are. Returns whether the record changed.
-    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, named: &Named) -> bool {
-        let before = (self.programs.len(), self.program_directories.len());
-        let top = repo.real().work_tree();
-        self.programs.extend(installed(repo, named));
-        let there = |dir: &&&str| top.join(dir).is_dir() && !repo.has_tracked_files(dir);
-        let there = INSTALLED.iter().filter(there);
-        self.program_directories
-            .extend(there.map(|dir| (*dir).to_owned()));
-        let of_programs = self.programs.iter().chain(&self.program_directories);
-        let of_programs = of_programs.filter_map(|path| dependencies_of(path));
-        let roots: BTreeSet<String> = of_programs
-            .filter(|root| !repo.has_tracked_files(root))
+    /// Records the protected paths that are changed before a task starts, which is so only if the run may start on
+    /// changes. Returns whether there are any.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn start_as(&mut self, repo: &Repo, own: &RawSnapshot) -> Result<bool, CommitError> {
+        let paths = own.changed_paths().into_iter();
+        self.own = paths
+            .map(|entry| (entry.path.clone(), own.content(&entry.path)))
             .collect();
-        self.installed.add(top, roots.into_iter());
+        let tree = (!self.own.is_empty()).then(|| repo.write_snapshot_tree(own));
+        self.start = tree.transpose()?;
+        Ok(self.start.is_some())
+    }
+
+    /// Records the state at the start of a task. Returns whether the record changed.
+    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot) -> bool {
+        let known = self.clone();
+        let top = repo.real().work_tree();
+        let roots = raw
+            .ignored
+            .iter()
+            .filter_map(|path| String::from_utf8(path.clone()).ok());
+        let roots = roots.map(|path| path.trim_end_matches('/').to_owned());
+        self.installed
+            .add(top, roots.filter(|path| holds_dependencies(path)));
+        let altered = self.altered(repo);
         let made_by_checks = std::mem::take(&mut self.made_by_checks);
         let earlier = std::mem::take(&mut self.at_start);
         let is_first = !std::mem::replace(&mut self.has_started, true);
@@ -75,9 +90,22 @@ impl Uncommitted {
             self.ignored.extend(raw.ignored.iter().cloned());
         }
         self.at_start = uncommitted(repo, raw, |path| {
-            is_first || covers(&earlier, path) || covers(&made_by_checks, path)
+            let is_of_agent = || !covers(&earlier, path) || covers(&altered, path);
+            is_first || !is_of_agent() || covers(&made_by_checks, path)
         });
-        earlier != self.at_start || before != (self.programs.len(), self.program_directories.len())
+        self.stamps = self
+            .at_start
+            .iter()
+            .map(|path| stamped(repo, path))
+            .collect();
+        known != *self
+    }
+
+    /// What was there when the task started, and is no longer as it was.
+    pub fn altered(&self, repo: &Repo) -> BTreeSet<Vec<u8>> {
+        let stamps = self.stamps.iter();
+        let altered = stamps.filter(|known| **known != stamped(repo, &known.0));
+        altered.map(|(path, _)| path.clone()).collect()
     }
 
     /// Those of these paths that git ignored when the task started, itself or with a directory around it.
@@ -122,7 +150,10 @@ impl Uncommitted {
         repo: &Repo,
         raw: &RawSnapshot,
     ) -> (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) {
-        let mut new = uncommitted(repo, raw, |path| !covers(&self.at_start, path));
+        let altered = self.altered(repo);
+        let mut new = uncommitted(repo, raw, |path| {
+            !covers(&self.at_start, path) || covers(&altered, path)
+        });
         let by_agent = new.difference(&self.made_by_checks).cloned().collect();
         if !new.is_empty() {
             let lists = raw.ignored.iter();
@@ -186,18 +217,31 @@ impl Uncommitted {
         &self.installed
     }
 
-    /// Takes what checks have changed in installed dependencies that no agent has changed.
-    pub fn record_installed(&mut self, repo: &Repo) -> bool {
-        let known = self.installed.clone();
-        self.installed.record(repo.real().work_tree());
-        known != self.installed
+    /// Takes what checks have changed, in installed dependencies if no agent has changed any, and elsewhere but in what
+    /// was `altered` before. Returns whether there was something.
+    pub fn take_changes(
+        &mut self,
+        repo: &Repo,
+        are_as_made: bool,
+        altered: &BTreeSet<Vec<u8>>,
+    ) -> bool {
+        let known = self.clone();
+        if are_as_made {
+            self.installed.record(repo.real().work_tree());
+        }
+        let (kept, others): (BTreeSet<_>, BTreeSet<_>) = std::mem::take(&mut self.stamps)
+            .into_iter()
+            .partition(|(path, _)| altered.contains(path));
+        self.stamps = others
+            .iter()
+            .map(|(path, _)| stamped(repo, path))
+            .chain(kept)
+            .collect();
+        known != *self
     }
 
-    /// Installed dependencies that were changed, and programs that now shadow another one.
-    pub fn changed_programs(&self, repo: &Repo, named: &Named) -> BTreeSet<String> {
-        let top = repo.real().work_tree();
-        let mut changed: BTreeSet<String> =
-            self.installed.changed(top, false).into_iter().collect();
+    /// Installed programs that checks name and that now shadow another one, and dependencies that are gone.
+    pub fn shadowing_programs(&self, repo: &Repo, named: &Named) -> BTreeSet<String> {
         let is_new = |path: &String| {
             let (directory, name) = path.rsplit_once('/').unwrap_or_default();
             let precedes = || {
@@ -205,12 +249,20 @@ impl Uncommitted {
                 (named.uses_environment() || !directory.ends_with("venv/bin"))
                     && machine.any(|program| program.exists())
             };
-            !self.programs.contains(path)
-                && (self.program_directories.contains(directory) || precedes())
+            let is_elsewhere = || !covers(&self.at_start, path.as_bytes()) && precedes();
+            self.installed.is_new(path).unwrap_or_else(is_elsewhere)
         };
-        changed.extend(installed(repo, named).into_iter().filter(is_new));
-        changed
+        let programs = installed(repo, named).into_iter();
+        programs.filter(is_new).collect()
     }
+}
+
+fn stamped(repo: &Repo, path: &[u8]) -> (Vec<u8>, String) {
+    let full = repo
+        .real()
+        .work_tree()
+        .join(std::ffi::OsStr::from_bytes(path));
+    (path.to_vec(), stamp(&full))
 }
 
 /// Those paths which checks see in the work tree, which a fresh checkout of its commit does not have, and for which
@@ -324,20 +376,6 @@ fn installed(repo: &Repo, named: &Named) -> BTreeSet<String> {
     found
         .filter_map(|path| Some(path.to_str()?.to_owned()))
         .collect()
-}
-
-/// The directory of dependencies that an installed program belongs to.
-fn dependencies_of(path: &str) -> Option<String> {
-    let inside = |name: &str| {
-        let end = path.find(name)? + name.len();
-        Some(path[..end].trim_end_matches('/').to_owned())
-    };
-    inside("node_modules/").or_else(|| {
-        let (around, _) = path
-            .split_once("/bin")
-            .filter(|(around, _)| !around.is_empty())?;
-        Some(around.to_owned())
-    })
 }
 
 /// The files at and below a path, sorted, without caches and nested packages.

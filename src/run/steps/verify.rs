@@ -201,19 +201,36 @@ pub(crate) async fn check_work(
     Ok(failed)
 }
 
-/// Runs these checks on the current tree, of which `before` is the snapshot. Afterwards the caller calls
-/// [`WorkTree::collect_artifacts`].
+/// Runs these checks on the current tree, of which `before` is the snapshot, and undoes what the code that they execute
+/// does to refs. Afterwards the caller calls [`WorkTree::collect_artifacts`].
 ///
 /// # Errors
-/// When the run's own state cannot be written, or HEAD cannot be moved.
+/// When the run's own state cannot be written, or HEAD or another ref cannot be moved.
 pub async fn run_checks(
     parts: &mut Parts<'_>,
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    // jj moves HEAD itself. Without checks, nothing looks at it.
-    let moves_nothing = parts.tree.repo.started_with_jj() || config.checks.is_empty();
-    let Some(now) = before.filter(|_| !moves_nothing) else {
+    if config.checks.is_empty() || before.is_none() {
+        return run_all(parts, config, before).await;
+    }
+    let mark = parts.tree.repo.mark_turn().map_err(unmoved)?;
+    let ran = run_on_base(parts, config, before).await?;
+    let undone = parts.tree.repo.change().undo_moved_refs(&mark, "a check");
+    for warning in undone.map_err(unmoved)? {
+        parts.warn_once(&warning);
+    }
+    Ok(ran)
+}
+
+/// Runs them with HEAD at the base, so that all work is a change that is not committed.
+async fn run_on_base(
+    parts: &mut Parts<'_>,
+    config: &TaskConfig,
+    before: Option<&RawSnapshot>,
+) -> anyhow::Result<Verification> {
+    // jj moves HEAD itself.
+    let Some(now) = before.filter(|_| !parts.tree.repo.started_with_jj()) else {
         return run_all(parts, config, before).await;
     };
     // A check that asks git what has changed would find nothing of what the agent has committed.
@@ -241,7 +258,7 @@ fn unmoved(error: GitError) -> anyhow::Error {
         return error;
     }
     let message = format!(
-        "HEAD could not be moved for the checks: {}",
+        "HEAD or another ref could not be moved for the checks: {}",
         with_causes(&error)
     );
     let remedy = "remove the cause, then continue with sprag run --resume";
@@ -255,6 +272,7 @@ async fn run_all(
 ) -> anyhow::Result<Verification> {
     parts.tree.save_untracked(before)?;
     let are_as_made = parts.tree.changed_dependencies(false).is_empty();
+    let altered = parts.tree.altered();
     let mut env =
         parts
             .setup
@@ -342,9 +360,7 @@ async fn run_all(
     if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
         parts.warn(refusal);
     }
-    if are_as_made {
-        parts.tree.record_dependencies()?;
-    }
+    parts.tree.take_changes(are_as_made, &altered)?;
     Ok(ran)
 }
 

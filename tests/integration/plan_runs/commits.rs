@@ -270,9 +270,21 @@ fn allow_dirty() {
     let project = fixable();
     let head = project.head();
     project.write("mine.txt", "mine\n");
+    project.write("CLAUDE.md", "mine\n");
+    project.write("sub/AGENTS.md", "mine\n");
     let agent = project.agent(FIX);
-    let run = project.run(&agent, &["--allow-dirty"]).expect(0);
+    let evil = "echo .envrc >> .gitignore; echo x > .envrc; echo theirs >> sub/AGENTS.md";
+    let run = project.agent(&format!("{FIX}; {evil}"));
+    let run = project.run(&run, &["--allow-dirty"]).expect(0);
     assert_eq!(end(run.task(0)), ("done", "verified"));
+    // What was changed before the run stays, and what the agent does to protected paths does not.
+    assert!(!project.repo().join(".envrc").exists());
+    for path in ["CLAUDE.md", "sub/AGENTS.md"] {
+        let text = std::fs::read_to_string(project.repo().join(path)).unwrap();
+        assert_eq!(text, "mine\n", "{path}");
+        std::fs::remove_file(project.repo().join(path)).unwrap();
+    }
+    std::fs::remove_file(project.repo().join(".gitignore")).unwrap();
     let said = "checks passed; the changes are left uncommitted";
     assert!(logged(&run, said), "{}", run.stdout);
     assert_eq!(run.task(0)["message"], said);
