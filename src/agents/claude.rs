@@ -38,7 +38,7 @@ pub static SPEC: CliSpec = CliSpec {
     },
     own_directories: "",
     login_options: "--settings",
-    configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", ".claude/**"],
+    configuration: &["**/CLAUDE.md", "**/CLAUDE.local.md", "**/.claude/**"],
     gateway: Some(BehindGateway {
         provider: &ANTHROPIC,
         elsewhere: "ANTHROPIC_BASE_URL apiKeyHelper --settings",

@@ -34,7 +34,7 @@ pub static SPEC: CliSpec = CliSpec {
     },
     own_directories: "",
     login_options: "-c --config -p --profile --oss --local-provider",
-    configuration: &[".codex/**"],
+    configuration: &["**/.codex/**"],
     gateway: Some(BehindGateway {
         provider: &OPENAI,
         elsewhere: "model_provider openai_base_url chatgpt_base_url --profile --oss --local-provider",

@@ -38,7 +38,7 @@ pub static SPEC: CliSpec = CliSpec {
     },
     own_directories: "",
     login_options: "",
-    configuration: &["**/GEMINI.md", ".gemini/**"],
+    configuration: &["**/GEMINI.md", "**/.gemini/**"],
     gateway: Some(BehindGateway {
         provider: &GEMINI,
         // Other login methods that its own settings can choose.

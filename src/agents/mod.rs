@@ -89,7 +89,13 @@ pub fn packages() -> impl Iterator<Item = Package> {
 }
 
 /// Globs of repository files that configure several agents, or editors with agents.
-const SHARED_CONFIGURATION: &[&str] = &["**/AGENTS.md", ".mcp.json", ".cursor/**", ".cursorrules"];
+const SHARED_CONFIGURATION: &[&str] = &[
+    "**/AGENTS*.md",
+    "**/.agents/**",
+    "**/.mcp.json",
+    "**/.cursor/**",
+    "**/.cursorrules",
+];
 
 /// Globs of the repository files that configure any known agent.
 pub fn configuration() -> impl Iterator<Item = &'static str> {

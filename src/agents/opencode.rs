@@ -35,7 +35,7 @@ pub static SPEC: CliSpec = CliSpec {
     },
     own_directories: ".config/opencode .cache/opencode .local/state/opencode",
     login_options: "",
-    configuration: &[".opencode/**", "opencode.json", "opencode.jsonc"],
+    configuration: &["**/.opencode/**", "**/opencode.json", "**/opencode.jsonc"],
     gateway: None,
     invocation,
     reader: || Box::<Reader>::default(),

@@ -36,7 +36,7 @@ pub static SPEC: CliSpec = CliSpec {
     },
     own_directories: "",
     login_options: "--auth-type --openai-api-key",
-    configuration: &["**/QWEN.md", ".qwen/**"],
+    configuration: &["**/QWEN.md", "**/.qwen/**"],
     gateway: Some(BehindGateway {
         provider: &OPENAI,
         elsewhere: "--auth-type --openai-base-url modelProviders baseUrl",

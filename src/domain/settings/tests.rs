@@ -1,5 +1,6 @@
 use super::check::CheckSpec;
 use super::*;
+use crate::protected_paths::ProtectedPaths;
 use crate::yaml;
 use std::time::Duration;
 
@@ -379,7 +380,14 @@ fn defaults_hold_where_nothing_is_said() {
     let held = Settings::default().resolve(false);
     assert_eq!((held.max_retries, held.deadline), (3, None));
     assert_eq!(held.agent, "auto");
-    assert!(held.protected_paths.contains(&".github/**".to_owned()));
+    let protected = ProtectedPaths::of(&held.protected_paths).expect("globs");
+    for path in "a/.claude/settings.json a/.codex/config.toml a/.mcp.json a/.cursor/mcp.json AGENTS.override.md \
+        a/.agents/skills/x/SKILL.md .devcontainer.json .zuul.yaml .azure-pipelines/a.yml .drone.jsonnet .packit.yaml \
+        cloudbuild.json netlify.toml .github/x"
+        .split_whitespace()
+    {
+        assert!(protected.cover(path.as_bytes(), false), "{path}");
+    }
     let held = Settings::default().resolve(true);
     assert_eq!(held.deadline, Some(Duration::from_secs(19_800)));
     let held = read("max_retries: 0\nprotected_paths: []\ndeadline: 1h")
