@@ -58,6 +58,16 @@ impl McpServer {
     }
 }
 
+/// The variables that hold the headers of servers, which are credentials.
+pub fn credentials(servers: &[McpServer]) -> Vec<&str> {
+    let by_url = |server: &&McpServer| matches!(server.kind, McpKind::Url { .. });
+    servers
+        .iter()
+        .filter(by_url)
+        .flat_map(McpServer::variables)
+        .collect()
+}
+
 /// Reads `mcp`: a mapping of names to servers.
 ///
 /// # Errors

@@ -484,7 +484,7 @@ impl Job<'_> {
             .place
             .run_url()
             .filter(|_| self.context.in_actions());
-        let secrets = detector(&self.context.env);
+        let secrets = detector(&self.context.env, &[]);
         let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
         let policy = Policy {
             protected: &self.set.protected,

@@ -6,16 +6,22 @@ use std::ffi::OsString;
 
 /// Suffixes of the names of variables whose values are secrets; without the underscore they are names
 /// themselves. Action inputs are variables too.
-const ENDS: &str = "_TOKEN _API_KEY _SECRET _PASSWORD _PASSPHRASE _PRIVATE_KEY _ACCESS_KEY";
+const ENDS: &str =
+    "_TOKEN _API_KEY _SECRET _PASSWORD _PASSPHRASE _PRIVATE_KEY _ACCESS_KEY _AUTH _AUTHORIZATION";
 
 /// Redacts the values of all secret variables of the environment.
 pub fn redactor(environment: &[(OsString, OsString)]) -> Redactor {
-    Redactor::new(secrets(environment).map(|(_, value)| value))
+    redactor_of(environment, &[])
+}
+
+/// Redacts these values, and those of the variables that are declared as credentials, whatever their names are.
+pub fn redactor_of(environment: &[(OsString, OsString)], declared: &[&str]) -> Redactor {
+    Redactor::new(secrets(environment, declared).map(|(_, value)| value))
 }
 
 /// Detects the same values in files. `None` if there are none.
-pub fn detector(environment: &[(OsString, OsString)]) -> Option<Detector> {
-    let detector = Detector::new(secrets(environment));
+pub fn detector(environment: &[(OsString, OsString)], declared: &[&str]) -> Option<Detector> {
+    let detector = Detector::new(secrets(environment, declared));
     (!detector.is_idle()).then_some(detector)
 }
 
@@ -27,13 +33,16 @@ pub fn holds_secret(name: &str) -> bool {
 }
 
 /// The secrets of the environment with the names of their variables.
-fn secrets(environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, &str)> {
+fn secrets<'e>(
+    environment: &'e [(OsString, OsString)],
+    declared: &[&str],
+) -> impl Iterator<Item = (&'e str, &'e str)> {
     let texts = environment
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    texts.flat_map(|(name, value)| {
+    texts.flat_map(move |(name, value)| {
         let plain = name.to_ascii_uppercase().replace('-', "_");
-        let values: Vec<&str> = if holds_secret(name) {
+        let values: Vec<&str> = if holds_secret(name) || declared.contains(&name) {
             vec![value]
         } else if plain.ends_with("_PROXY") {
             password(value).into_iter().collect()
@@ -75,7 +84,9 @@ mod tests {
     fn the_values_of_headers_for_a_collector_are_secrets() {
         let value = "api-key=abcdefgh,Authorization=Basic%20aWpr bG1u, x-team=infra";
         let environment = [("OTEL_EXPORTER_OTLP_TRACES_HEADERS".into(), value.into())];
-        let found: Vec<&str> = secrets(&environment).map(|(_, value)| value).collect();
+        let found: Vec<&str> = secrets(&environment, &["SERVER"])
+            .map(|(_, value)| value)
+            .collect();
         assert_eq!(found, ["abcdefgh", "bG1u", "infra"]);
     }
 
@@ -104,13 +115,15 @@ mod tests {
             ("TOKEN", true),
             ("Password", true),
             ("GPG_PASSPHRASE", true),
+            ("ISSUES_AUTHORIZATION", true),
+            ("SERVER", true),
             ("TOKENS", false),
             ("_", false),
             ("PATH", false),
         ] {
             let value = "http://a:canary-1234@p";
             let environment = [(name.into(), value.into())];
-            let found = secrets(&environment).next().is_some();
+            let found = secrets(&environment, &["SERVER"]).next().is_some();
             assert_eq!(found, is_secret, "{name}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::attempt::Spend;
+use crate::domain::mcp::credentials;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
@@ -25,7 +26,7 @@ use crate::run::state::events_file::leave_out_events;
 use crate::run::state::layout::{Folder, RunFile};
 use crate::run::state::past_runs::{check_artifacts, lies_in};
 use crate::run::state::places::{resolved, runs_of};
-use crate::secrets::sources::redactor;
+use crate::secrets::sources::redactor_of;
 use crate::settings::DEFAULT_FILE;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -154,7 +155,8 @@ pub(crate) fn begin_new(
     let variable = (!is_named).then(|| context.names_place_of_runs());
     refuse_directory(&prepared.real, &root, variable)?;
     let existed = root.exists();
-    let run_dir = RunDir::create(&root, Arc::new(redactor(&context.env)))
+    let redactor = redactor_of(&context.env, &credentials(&prepared.run.mcp));
+    let run_dir = RunDir::create(&root, Arc::new(redactor))
         .map_err(|error| Error::environment(format!("{error:#}")))
         .map_err(|error| match variable {
             None => error.hint(ELSEWHERE),

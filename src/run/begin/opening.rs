@@ -5,6 +5,7 @@ use crate::domain::attempt::Spend;
 use crate::domain::checks::verdict::ordered;
 use crate::domain::continuation::Directories;
 use crate::domain::event::{EventKind, PlanLine, RunStarted, TaskLine, WarningTopic};
+use crate::domain::mcp::credentials;
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
 use crate::domain::settings::OnFinding;
@@ -31,11 +32,10 @@ use crate::run::state::plan_state::PlanState;
 use crate::run::state::runner_files::RunnerFiles;
 use crate::run::state::setup::Setup;
 use crate::run::state::work_tree::WorkTree;
-use crate::secrets::sources::{detector, redactor};
+use crate::secrets::sources::detector;
 use crate::settings::{DEFAULT_FILE, RunConfig, TaskConfig};
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// All parts of a run in their initial state.
@@ -57,6 +57,7 @@ pub(crate) fn parts<'e>(
     let ignore = config.progress_ignore.clone();
     let network = actions_environment::network(context);
     let gateway = ModelGateway::of(context, &config, &network, isolation.take_proxy());
+    let detector = detector(&context.env, &credentials(&config.mcp));
     let mut parts = Parts {
         notes: Notes::of(&run_dir, &run_id, &plan),
         tree: WorkTree::new(repo, plan, run_dir.clone(), ignore),
@@ -64,6 +65,7 @@ pub(crate) fn parts<'e>(
         emit,
         keeper: None,
         setup: Setup {
+            redactor: run_dir.redactor(),
             run_dir,
             run_id,
             network,
@@ -78,8 +80,7 @@ pub(crate) fn parts<'e>(
             gateway,
             reviewed: work.reviewed().cloned(),
             runner_files: RunnerFiles::record(context),
-            redactor: Arc::new(redactor(&context.env)),
-            detector: detector(&context.env),
+            detector,
         },
     };
     let real = parts.tree.repo.real();

@@ -4,6 +4,7 @@
 use crate::cli::{Common, RunArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::config_file::ConfigFile;
+use crate::domain::mcp::credentials;
 use crate::error::{Error, Result, machine_fault, with_causes};
 use crate::git::{Real, Repo};
 use crate::github::request::RunRequest;
@@ -23,7 +24,7 @@ use crate::run::state::orderly_end::was_configured_as_found;
 use crate::run::state::past_runs::directory;
 use crate::run::state::places::runs_of;
 use crate::run::state::plan_state::PlanState;
-use crate::secrets::sources::redactor;
+use crate::secrets::sources::{redactor, redactor_of};
 use crate::settings;
 use serde::Deserialize as _;
 use std::fs;
@@ -145,8 +146,9 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs, left: LeftRun) -> Result
     if let Some(request) = request.as_mut().filter(|_| is_restored) {
         request.resolve(&prepared.run.settings, context.in_actions(), true);
     }
+    let redactor = redactor_of(&context.env, &credentials(&prepared.run.mcp));
     let place = Place {
-        run_dir,
+        run_dir: run_dir.without(redactor),
         run_id: manifest.run_id,
         repo: CachedRepo::new(repo),
     };

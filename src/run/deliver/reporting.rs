@@ -34,7 +34,6 @@ use crate::run::state::emitter::Emitter;
 use crate::run::state::events_file::events_file;
 use crate::run::state::layout::RunFile;
 use crate::secrets::redact::Redactor;
-use crate::secrets::sources::redactor;
 use anyhow::Context as _;
 use clap::ValueEnum as _;
 use serde::Serialize;
@@ -44,6 +43,7 @@ use std::fs::File;
 use std::io::{Write, stderr, stdout};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -77,7 +77,7 @@ pub struct Reporting {
     /// The export to an OpenTelemetry collector, if one is configured.
     telemetry: Option<Exporter>,
     /// Redacts every event before it is used.
-    redactor: Redactor,
+    redactor: Arc<Redactor>,
     /// Set by a signal, even after the last task.
     cancel: Option<Cancel>,
     /// The work tree of a job, to which paths in warnings are relative.
@@ -109,7 +109,7 @@ impl Reporting {
         let mut reporters = Reporters::default();
         let mut outputs = BufferedOutputs::default();
         let events = run_dir.append_lines(RunFile::Events)?;
-        let redactor = redactor(&context.env);
+        let redactor = run_dir.redactor();
         reporters.add("events", Box::new(Jsonl::new(Box::new(events))));
         let to_stdout = settings.events.as_deref() == Some("-");
         if let Some(path) = &settings.events {

@@ -117,6 +117,18 @@ impl RunDir {
         Ok(run_dir)
     }
 
+    /// The same, with these secrets.
+    #[must_use]
+    pub fn without(self, redactor: Redactor) -> Self {
+        let redactor = Arc::new(redactor);
+        Self { redactor, ..self }
+    }
+
+    /// What redacts its files.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.redactor)
+    }
+
     /// Opens the directory of an earlier run.
     ///
     /// # Errors
