@@ -25,6 +25,7 @@ use kept_output::KeptOutput;
 pub use own_home::OwnHome;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -221,6 +222,8 @@ async fn run_check(
     if failed && logged.refused.as_deref().is_some_and(is_refused) {
         let what = "it creates files at the top of the home directory, so it runs with a home of its own that links to everything in yours";
         on_progress(Progress::Odd(check, what.to_owned()));
+        // A log is only written where none is.
+        let _ = fs::remove_file(context.run_dir.join(&name));
         logged = run_logged(check, context, &name).await;
     }
     let Logged {

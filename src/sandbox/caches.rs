@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 /// The directories of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// A program of the tool. If it is installed, missing directories are created. Without one they are
-    /// always created.
+    /// A program of the tool. If it is installed or the base directory exists, missing directories are created. Without
+    /// one they are always created.
     pub program: &'static str,
     /// The variable that names the base directory; empty if there is none.
     pub variable: &'static str,
@@ -160,7 +160,8 @@ pub fn places(
         let Some(base) = named.or_else(usual) else {
             continue;
         };
-        let made = cache.program.is_empty() || is_there(cache.program);
+        // A wrapper in the repository may be the only program of a tool.
+        let made = cache.program.is_empty() || is_there(cache.program) || base.is_dir();
         let place = |path: PathBuf, is_file: bool| Place {
             path,
             made,
@@ -206,6 +207,16 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(places(&table[1..], &env, None, |_| true), []);
+        // The directory of a tool that only a wrapper in the repository starts.
+        let home = tempfile::tempdir().unwrap();
+        for (is_there, made) in [(false, false), (true, true)] {
+            if is_there {
+                fs::create_dir(home.path().join(".gradle")).unwrap();
+            }
+            let table = [row("gradle", "", ".gradle", "wrapper")];
+            let found = places(&table, &[], Some(home.path()), |_| false);
+            assert_eq!(found[0].made, made);
+        }
     }
 
     #[test]

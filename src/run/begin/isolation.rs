@@ -17,7 +17,9 @@ pub use crate::sandbox::without_namespaces;
 use crate::sandbox::{self, Network, Place, Policy, SandboxPaths};
 use crate::settings::{RunConfig, TaskConfig};
 pub use filters::filters_before_the_run;
-use places::{Layers, Prepared, TEMPORARY_PARTS, absolute, open_rows, prepared};
+use places::{
+    Layers, Prepared, TEMPORARY_PARTS, absolute, open_rows, prepared, several_directories,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -361,7 +363,12 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
             Ok(()) => {
                 let missing = match form {
                     Form::Strict(Level::Namespaces) => None,
-                    Form::Open { hides: true } => Some(NOT_ASKED_FOR.into()),
+                    Form::Open { hides: true } if with_copies => Some(NOT_ASKED_FOR.into()),
+                    Form::Open { hides: true } => {
+                        let strict = Form::Strict(Level::Namespaces).policies(&prepared, false);
+                        let tried = attempt(&strict.agent, scope).await;
+                        Some(tried.err().unwrap_or_else(|| NOT_ASKED_FOR.into()))
+                    }
                     _ => missing,
                 };
                 return Ok(Isolation {
@@ -371,7 +378,7 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
                         open: open_rows(form, has_layers && !with_copies),
                         network: None,
                     },
-                    warnings: form.warnings(&prepared),
+                    warnings: form.warnings(&prepared, scope),
                     policies: Some(policies),
                     missing: match level {
                         Level::Files | Level::Namespaces => prepared.missing,
@@ -515,10 +522,11 @@ impl Form {
         }
     }
 
-    /// Warnings about directories that were named as writable and are not.
-    fn warnings(self, prepared: &Prepared) -> Vec<String> {
+    /// Warnings about directories that were named as writable and are not, and about those of several agents.
+    fn warnings(self, prepared: &Prepared, scope: &Scope<'_>) -> Vec<String> {
+        let several = several_directories(scope);
         let Self::Strict(level) = self else {
-            return Vec::new();
+            return several.into_iter().collect();
         };
         let (_, refused) = sandbox::policy(level, &prepared.around, &prepared.agent);
         let told = refused
@@ -531,7 +539,7 @@ impl Form {
                 protected.display()
             )
         });
-        told.collect()
+        told.chain(several).collect()
     }
 }
 

@@ -223,25 +223,46 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
     base.filter(|path| path.is_absolute())
 }
 
-/// The directories of an agent. A command may start any agent, so it gets the existing directories of all, and
-/// the missing ones of each agent that it names.
+/// The directories of an agent. A command gets those of the agents that it names; one that names none may start any of
+/// them, and gets the existing directories of all.
 fn own_places(agent: &Agent, context: &Context) -> Vec<Place> {
     let variable = |name: &str| context.var_os(name).map(OsStr::to_owned);
+    let of = |specs: &mut dyn Iterator<Item = &&CliSpec>| -> Vec<Place> {
+        specs.flat_map(|spec| spec.own_places(&variable)).collect()
+    };
     match agent {
         Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&variable),
         Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
-            let of_one = |spec: &&CliSpec| {
-                let is_named = command.contains(spec.program);
-                let places = spec.own_places(&variable).into_iter();
-                places.map(move |place| Place {
-                    made: place.made && is_named,
-                    ..place
-                })
-            };
-            CLIS.iter().flat_map(of_one).collect()
+            let named = of(&mut CLIS.iter().filter(|spec| command.contains(spec.program)));
+            if !named.is_empty() {
+                return named;
+            }
+            let mut all = of(&mut CLIS.iter());
+            all.retain(|place| place.path.exists());
+            all
         }
         Agent::Builtin(_) => Vec::new(),
     }
+}
+
+/// A warning about a command that names no agent and may write the directories of all, whose configuration runs later.
+pub(super) fn several_directories(scope: &Scope<'_>) -> Option<String> {
+    let names_none = |agent: &&&Agent| match agent {
+        Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
+            !CLIS.iter().any(|spec| command.contains(spec.program))
+        }
+        _ => false,
+    };
+    let commands = scope.agents.iter().filter(names_none);
+    let places = commands.flat_map(|agent| own_places(agent, scope.context));
+    let shown = places.map(|place| place.path.display().to_string());
+    let shown: BTreeSet<String> = shown.collect();
+    (!shown.is_empty()).then(|| {
+        let shown = shown.into_iter().collect::<Vec<_>>().join(", ");
+        format!(
+            "the agent's command names no known agent and may write the configuration of each: {shown}; one that names an agent's program may write only that agent's"
+        )
+    })
 }
 
 /// The directories in the setting `sandbox_write`.
