@@ -182,9 +182,10 @@ impl Judges {
 /// Whether a path is the source of a product: no test, and nothing that configures checks and builds.
 pub fn is_product_source(path: &str) -> bool {
     // A program may have no ending.
-    let is_source = match file_name(path).contains('.') {
-        true => has(LANGUAGES, path),
-        false => !(is_notice(path) || DEPENDENCIES.is_match(path)),
+    let is_source = if file_name(path).contains('.') {
+        has(LANGUAGES, path)
+    } else {
+        !(is_notice(path) || DEPENDENCIES.is_match(path))
     };
     is_source && !is_test(path) && !is_configuration(path)
 }
