@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Random kills in the default run of the tests, and with `SPRAG_TEST_FULL`.
-const KILLS: (u64, u64) = (6, 200);
+const KILLS: (u64, u64) = (3, 200);
 
 /// What is worked on.
 struct Story {
@@ -207,9 +207,9 @@ fn killed_at_each_line(story: &Story, which: usize, file: &'static str, step: us
     });
 }
 
-/// Every sixth record in the default run of the tests.
+/// Every twelfth record in the default run of the tests.
 fn step() -> usize {
-    if is_full() { 1 } else { 6 }
+    if is_full() { 1 } else { 12 }
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn killed_at_records_with_tests_first() {
 /// At every event in the full run of the tests, at some in the default one.
 #[test]
 fn killed_at_events() {
-    let step = if is_full() { 1 } else { 20 };
+    let step = if is_full() { 1 } else { 40 };
     killed_at_each_line(&MENDED, 1, "state/events.jsonl", step);
     killed_at_each_line(&KEPT_GOING, 1, "state/events.jsonl", step);
 }
