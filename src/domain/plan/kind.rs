@@ -120,19 +120,13 @@ fn has_subject(words: &[&str]) -> bool {
 
 /// A check in or with another subject, such as CI or coverage, is work on that.
 fn only_fillers(words: &[&str]) -> bool {
-    let begins = |at: &[&str]| has_word("after before in on with", at[0]);
-    let is_within = words
-        .windows(2)
-        .any(|pair| begins(pair) && has_word(SUBJECTS, pair[1]))
-        || words
-            .windows(3)
-            .any(|three| begins(three) && three[1] == "the" && has_word(SUBJECTS, three[2]));
-    if is_within {
-        return false;
-    }
+    let plain = words.iter().copied().filter(|word| *word != "the");
+    let plain: Vec<&str> = plain.collect();
+    let is_within =
+        |pair: &[&str]| has_word("after before in on with", pair[0]) && has_word(SUBJECTS, pair[1]);
     let fills =
         |word: &&str| has_word(VERBS, word) || has_word(SUBJECTS, word) || has_word(FILLERS, word);
-    words.iter().all(fills)
+    words.iter().all(fills) && !plain.windows(2).any(is_within)
 }
 
 /// Whether a line asks for nothing but a commit.

@@ -76,7 +76,9 @@ const OPEN_WORDS: &str = "blocked pending skip skipped todo wip";
 
 /// The checkbox at this offset: brackets around nothing, one or two signs, or the word of a state.
 fn mark_at(text: &str, at: usize) -> Option<Mark> {
-    let (sign, after) = text.get(at..)?.strip_prefix('[')?.split_once(']')?;
+    let inner = text.get(at..)?.strip_prefix('[')?;
+    let (length, _) = inner.char_indices().take(12).find(|(_, c)| *c == ']')?;
+    let (sign, after) = (&inner[..length], &inner[length + 1..]);
     let end = text.len() - after.len();
     // Kiro marks optional tasks as `[ ]*`.
     let next = after.strip_prefix('*').unwrap_or(after);
@@ -240,7 +242,10 @@ impl Walk<'_> {
         self.sections
             .retain(|(above, _)| headings[*above].level < level);
         let parent = self.sections.last().map(|(above, _)| *above);
-        self.sections.push((headings.len(), Section::of(text)));
+        // The title of the plan is above all sections.
+        if level > 1 || !headings.is_empty() {
+            self.sections.push((headings.len(), Section::of(text)));
+        }
         let without = mark_of_heading(text).map(|mark| {
             let (before, after) = (&text[..mark.span.start], &text[mark.span.end..]);
             format!("{}{}", before.trim_start(), after.trim_start())
@@ -263,13 +268,13 @@ impl Walk<'_> {
         let mark = mark_of_item(self.body, range.start)
             .filter(|mark| self.quotes == 0 && !(informs && mark.is_tag(self.body)));
         let Some(mark) = mark else {
-            let item = self.body[range.start..].trim_start_matches(['-', '*', '+', ' ']);
-            let sign = item.split([']', ')']).next().unwrap_or_default();
-            let is_near = match sign.split_at_checked(1) {
-                Some(("[", number)) => number.parse::<u32>().is_ok() && !item.contains("]("),
-                Some(("(", sign)) => matches!(sign, " " | "x"),
-                _ => false,
-            };
+            let line = self.body[range.start..].lines().next().unwrap_or_default();
+            let line = line.trim_start_matches(['-', '*', '+', ' ']);
+            let bracket = line.strip_prefix('[').and_then(|line| line.split_once(']'));
+            let is_number =
+                |(sign, rest): (&str, &str)| sign.parse::<u32>().is_ok() && !rest.starts_with('(');
+            let is_near = bracket.is_some_and(is_number)
+                || ["( )", "(x)"].iter().any(|sign| line.starts_with(sign));
             let is_aside = informs || self.quotes > 0 || self.is_within(Section::Apart);
             if is_near && !is_aside {
                 self.outline.unread.push(range.start + self.base);

@@ -194,18 +194,14 @@ impl Rule<'_> {
     /// is the title. One in the section of a task is its step, unless its number follows that of the task.
     fn task_headings(&self) -> Vec<usize> {
         let headings = &self.outline.headings;
-        let mut named =
-            self.headings_where(|heading| heading.mark.is_some() || label(&heading.text).is_some());
-        named.extend((0..headings.len()).filter(|place| self.is_listed(*place)));
-        named.sort_unstable();
-        named.dedup();
-        if named
-            .iter()
-            .filter(|place| headings[**place].level == 1)
-            .count()
-            == 1
-        {
-            named.retain(|place| headings[*place].level > 1);
+        let level = |place: &usize| headings[*place].level;
+        let is_task = |place: &usize| {
+            let heading = &headings[*place];
+            heading.mark.is_some() || label(&heading.text).is_some() || self.is_listed(*place)
+        };
+        let mut named: Vec<usize> = (0..headings.len()).filter(is_task).collect();
+        if named.iter().filter(|place| level(place) == 1).count() == 1 {
+            named.retain(|place| level(place) > 1);
         }
         let is_aside = |place: &usize| self.above(*place).any(|above| informs(&above.text));
         if !named.iter().all(is_aside) {
@@ -214,28 +210,23 @@ impl Rule<'_> {
         let mut found: Vec<usize> = Vec::new();
         let mut end = 0;
         for place in named {
-            let last = found.last().and_then(|last| number(&headings[*last]));
-            let own = number(&headings[place]);
-            let is_next = own.is_some() && own == last.map(|last| last + 1);
-            if headings[place].span.start >= end || is_next {
+            let last = found.last().and_then(|last| counted(&headings[*last]));
+            let next = last.map(|(word, number)| (word, number + 1));
+            if headings[place].span.start >= end
+                || next.is_some() && next == counted(&headings[place])
+            {
                 found.push(place);
                 end = end.max(self.section(place).end);
             }
         }
         let has_task = |place: &usize| {
-            let next = found.partition_point(|task| task < place);
-            let end = self.section(*place).end;
-            found
-                .get(next)
-                .is_some_and(|task| headings[*task].span.start < end)
+            let next = found.get(found.partition_point(|task| task < place));
+            next.is_some_and(|task| headings[*task].span.start < self.section(*place).end)
         };
         let groups = self.headings_where(|heading| heading.level > 1 && is_group(&heading.text));
         let (full, bare): (Vec<usize>, Vec<usize>) = groups.into_iter().partition(has_task);
-        let level = full.first().map(|place| headings[*place].level);
-        found.extend(
-            bare.iter()
-                .filter(|place| Some(headings[**place].level) == level),
-        );
+        let of_full = full.first().map(level);
+        found.extend(bare.iter().filter(|place| Some(level(place)) == of_full));
         found.sort_unstable();
         found
     }
@@ -487,9 +478,11 @@ fn is_group(heading: &str) -> bool {
             .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The number of a heading that names a task.
-fn number(heading: &Heading) -> Option<u32> {
-    label(&heading.text)?.0.strip_prefix('t')?.parse().ok()
+/// The word and the number of a heading that names a task.
+fn counted(heading: &Heading) -> Option<(String, u32)> {
+    let number = label(&heading.text)?.0.strip_prefix('t')?.parse().ok()?;
+    let word = heading.text.split([' ', '-']).next()?;
+    Some((word.to_lowercase(), number))
 }
 
 pub(super) fn is_one_of(names: &str, heading: &str) -> bool {
