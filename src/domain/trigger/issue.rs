@@ -5,7 +5,7 @@ use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskKind, Task
 use crate::settings::{NAMES, Settings};
 use crate::text::{self, has_word};
 use crate::yaml;
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::collections::HashMap;
 
 /// The maximum number of tasks in an issue.
@@ -74,7 +74,7 @@ fn listed(
     let parsed = match plan::parse("issue.md", body.trim_start().as_bytes()) {
         Ok(parsed) => parsed.value,
         Err(error) => {
-            if has_checkbox(body) {
+            if plan::has_task_headings(body) || !plan::checkboxes(body).is_empty() {
                 notes.push(format!("The issue is taken as one task: {error}"));
             }
             return None;
@@ -382,20 +382,6 @@ fn configuration_keys(text: &str) -> Vec<String> {
     let is_key = |key: &str| NAMES.iter().any(|(name, _)| *name == key) || key == "setup";
     let keys = root.entries().iter().map(|entry| entry.key.clone());
     keys.filter(|key| is_key(key)).collect()
-}
-
-fn has_checkbox(body: &str) -> bool {
-    let mut events = Parser::new_ext(body, Options::ENABLE_TASKLISTS);
-    events.any(|event| {
-        let heading = matches!(
-            event,
-            Event::Start(Tag::Heading {
-                level: HeadingLevel::H2,
-                ..
-            })
-        );
-        heading || matches!(event, Event::TaskListMarker(_))
-    })
 }
 
 fn dropped(what: &str, keys: &[String]) -> String {

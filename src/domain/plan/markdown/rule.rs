@@ -25,6 +25,9 @@ pub(super) const APART: &str = "\
     deferred|future|future work|non-goals|non goals|open questions|out of scope|prerequisites|questions|\
     rollback|rollback plan";
 
+/// Headings of sections that may hold tasks by their state.
+const STATES: &str = "completed|done|progress|status";
+
 /// Headings of lists that are for checking the result if they close a plan.
 const CLOSING: &str = "\
     checklist|final check|final checklist|final checks|final verification|manual verification|validation|\
@@ -203,7 +206,8 @@ impl Rule<'_> {
         if named.iter().filter(|place| level(place) == 1).count() == 1 {
             named.retain(|place| level(place) > 1);
         }
-        let is_aside = |place: &usize| self.above(*place).any(|above| informs(&above.text));
+        let is_apart = |above: &Heading| informs(&above.text) && !is_one_of(STATES, &above.text);
+        let is_aside = |place: &usize| self.above(*place).any(is_apart);
         if !named.iter().all(is_aside) {
             named.retain(|place| !is_aside(place));
         }
