@@ -6,7 +6,6 @@ use crate::domain::checks::judges::{
 };
 use crate::domain::checks::tests_changed::{holds_tests, is_test, may_rule_others};
 use crate::domain::checks::verdict::Check;
-use crate::domain::text::file_name;
 use crate::git::{
     BlobReader, Change, ChangeKind, GITLINK, RawSnapshot, Repo, SYMLINK, TreeId, display_path,
 };
@@ -337,38 +336,36 @@ impl<'r> StartTree<'r> {
         }
     }
 
-    /// Whether product code names data, and no test and no check does. It must have named what was there before, or a
-    /// comment would be enough to change what judges. A program without an ending is also the work if tests name it.
+    /// Whether product code names data, and no test and no check does. What was there before must have been named before,
+    /// or a comment would be enough. A program without an ending is also the work if tests name it.
     fn is_of_work(&self, judges: &Judges, data: &str, is_new: bool) -> bool {
-        let is_program = !is_new
-            && !file_name(data).contains('.')
-            && self.read(data).is_some_and(|it| it.starts_with("#!"));
-        let name = match file_name(data) {
-            name if name.contains('.') => name.to_owned(),
-            name => format!("/{name}"),
+        let name = data.rsplit('/').next().unwrap_or(data);
+        let has_ending = name.contains('.');
+        let name = if has_ending {
+            name.to_owned()
+        } else {
+            format!("/{name}")
         };
-        let names = |text: String| text.contains(&name);
+        let is_script = || self.read(data).is_some_and(|text| text.starts_with("#!"));
+        let is_program = !has_ending && !is_new && is_script();
         let mut words = judges.named.words.iter();
         if !is_program && words.any(|word| word.contains(&name)) {
             return false;
         }
         let mut is_named = false;
-        let added = self
-            .changes
-            .values()
-            .filter(|change| change.kind == ChangeKind::Added);
-        let added = added.map(|change| display_path(&change.path));
-        for path in self.paths().iter().cloned().chain(added).take(MAX_SEARCHED) {
-            if path == data {
+        let new = self.changes.keys().filter(|_| is_new);
+        for path in self.paths().iter().chain(new).take(MAX_SEARCHED) {
+            let text = match self.changes.get(path).filter(|_| is_new) {
+                Some(change) => self.now(change),
+                None => self.read(path).unwrap_or_default(),
+            };
+            if path == data || !text.contains(&name) {
                 continue;
             }
-            let before = self.read(&path).is_some_and(names);
-            let now = self.changes.get(&path).map(|change| self.now(change));
-            let now = now.is_some_and(names);
-            match judges.of_old(&path) {
-                Role::Work if is_product_source(&path) => is_named |= before || is_new && now,
-                Role::Test if is_program => is_named |= before,
-                Role::Test | Role::Judge(_) if (before || now) && !is_program => return false,
+            match judges.of_old(path) {
+                Role::Work => is_named |= is_product_source(path),
+                Role::Test if is_program => is_named = true,
+                Role::Test | Role::Judge(_) if !is_program => return false,
                 _ => {}
             }
         }

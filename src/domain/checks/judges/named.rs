@@ -3,7 +3,7 @@
 
 mod configured;
 
-use super::imports::is_imported;
+use super::imports::importers;
 use super::makefile::{OTHER_GOALS, recipes_of};
 use crate::checks::tests_changed::is_test;
 use crate::command_line::{After, CommandLine, Simple, entered};
@@ -224,12 +224,16 @@ impl Walk<'_> {
             let is_path = self.start.is_file(&path) || self.start.is_directory(&path);
             !(word.starts_with('-') || has_word(KNOWN, word) || is_path)
         };
-        let mut named = program.arguments.iter().take_while(|word| *word != "--");
+        let words = program.arguments.iter();
+        let words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
+        let mut named = words.take_while(|word| *word != "--");
         let compares = has(&["diff", "diff-index", "diff-tree", "log"]);
         let is_taken = piped(after).any(|other| other.has_before("xargs"));
         let to_head = has(&["HEAD", "@", "--cached", "--staged", "diff-index"]);
-        let decides = has(&["--quiet", "--exit-code"]);
-        self.found.asks_if_changed |= has(&["status", "--dirty"]) || compares && to_head && decides;
+        let decides = has(&["--quiet", "--exit-code", "--shortstat"]);
+        let is_stash = has(&["stash"]) && has(&["create"]);
+        self.found.asks_if_changed |=
+            has(&["status", "--dirty"]) || is_stash || compares && to_head && decides;
         self.found.takes_changes |=
             compares && (named.any(is_other) || to_head && !decides) || is_taken;
     }
@@ -351,7 +355,7 @@ impl Walk<'_> {
                     used.runs || used.is_module || word.contains('/') && self.is_program(path);
                 let is_entry = ENTRY_POINT.is_match(path)
                     // What starts a directory is the work if others import from there.
-                    && (!self.start.is_directory(&said) || is_imported(path, self.start));
+                    && (!self.start.is_directory(&said) || importers(path, self.start).next().is_some());
                 let is_work = place.in_script || place.is_judged || is_entry;
                 let counts = is_program && (!is_work || CHECKS.is_match(path));
                 if counts || used.configures {
