@@ -116,15 +116,11 @@ pub fn error_at_end(text: &str) -> Option<&str> {
 
 /// The trace of a crash with which a text ends.
 pub fn crash_at_end(text: &str) -> Option<&str> {
-    static BEGINS: Pattern = Pattern::of_lines(
-        r"^(?:Traceback \(most recent call last\):|panic: |goroutine \d+ \[|thread .* panicked at |node:[\w/]+:\d+$)",
+    static TRACE: Pattern = Pattern::new(
+        r"(?xm)^(?:Traceback\ \(most\ recent\ call\ last\):|panic:\ .*|thread\ .*\ panicked\ at\ .*\n.*|node:[\w/]+:\d+)$
+        (?:\n(?:[\ \t].*|[\w.]*(?:Error|Exception|Interrupt)\b.*|Node\.js\ v\d.*|exit\ status\ \d+|note:\ .*|goroutine\ \d+\ \[.*|\S*\))?$)*\s*\z",
     );
-    static ENDS: Pattern = Pattern::new(
-        r"^(?:\s|[\w.]*(?:Error|Exception|Interrupt)\b|Node\.js v\d|exit status \d|note: |thread .* panicked at )|\)$",
-    );
-    let trace = &text[BEGINS.find_at(text, 0)?.start..];
-    let last = trace.trim_end().lines().next_back()?;
-    (ENDS.is_match(last) && !trace.contains("```")).then_some(trace)
+    text.get(TRACE.find_at(text, 0)?)
 }
 
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The

@@ -56,7 +56,7 @@ pub struct Assessment {
     /// The exit code of the agent's process, if it is not 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_exit: Option<i32>,
-    /// The error of a model that is all that the agent said in a turn that changed nothing.
+    /// The error with which the agent's message ends, if the turn changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
@@ -181,16 +181,29 @@ fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
     }
     let text = said(facts);
     if !unchanged(facts) {
-        let crash = || message::crash_at_end(text).map(|trace| classify_final(None, trace));
-        return message::error_at_end(text)
-            .and_then(classify_error_text)
-            .or_else(crash);
+        return error_at_end(text);
     }
     match read_message(text, facts.report.final_message_cut).class {
         MessageClass::Error => classify_error_text(library_error(text).unwrap_or(text)),
         MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
         _ => None,
     }
+}
+
+/// The error of a model, or the crash of the agent, with which a text ends.
+fn error_at_end(text: &str) -> Option<ApiError> {
+    let crash = || {
+        let trace = message::crash_at_end(text)?;
+        let cause = trace
+            .lines()
+            .find(|line| !line.starts_with(' ') && line.contains(": "));
+        Some(ApiError {
+            message: cause.unwrap_or(trace).to_owned(),
+            ..classify_final(None, trace)
+        })
+    };
+    let error = message::error_at_end(text).and_then(classify_error_text);
+    error.or_else(crash)
 }
 
 fn cut_off(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
@@ -310,9 +323,8 @@ fn from_message(facts: &TurnFacts<'_>) -> Assessment {
         .satisfied_why
         .clone()
         .unwrap_or_else(|| detail.into());
-    let is_error = reading.class == MessageClass::Error;
     Assessment {
-        last_error: reading.indicators.first().filter(|_| is_error).cloned(),
+        last_error: error_at_end(said(facts)).map(|error| one_line(&error.message)),
         indicators: reading.indicators,
         ..plain(kind, detail)
     }

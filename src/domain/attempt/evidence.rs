@@ -27,7 +27,7 @@ pub enum EvidenceKind {
     NoTestRan,
     /// The task changed no source of the product, and no check went from failing to passing.
     NoProductCode,
-    /// The agent's last turn ended with an exit code other than 0 or with nothing but an error of its model.
+    /// The agent's last turn ended with an exit code other than 0, or with an error and no change.
     AgentFailed,
     /// The work is without changes of protected paths.
     HeldBack,

@@ -96,7 +96,7 @@ pub struct TaskState {
     pub shown_unchanged: bool,
     /// Waits for transient errors in this attempt.
     pub waits: u32,
-    /// The exit code with which the agent's last turn ended, if it is not 0, or the error that was all it said.
+    /// The exit code with which the agent's last turn ended, if it is not 0, or the error at its end.
     pub last_error: Option<String>,
     /// The question with which the last turn ended, if only a person can answer it.
     pub asks: Option<String>,
