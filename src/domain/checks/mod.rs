@@ -42,6 +42,5 @@ pub use path::relative as relative_path;
 pub use reported::Reported;
 pub use results::{Results, counts};
 pub use said::Said;
-pub use tools::{ToolKind, tools};
 pub use unfinished::is_around_tests;
 pub use wrapped::unwrapped;

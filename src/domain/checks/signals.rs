@@ -7,6 +7,7 @@ use crate::pattern::Pattern;
 use crate::text::{cap_chars, file_name};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The kind of a signal.
@@ -161,7 +162,8 @@ pub fn signals(files: &[ChangedFile], tests: impl FnOnce() -> Vec<String>) -> Ve
         .collect();
     let mut found = Vec::new();
     for file in files {
-        let added = added(&file.old, &file.new);
+        let code = without_docstrings(file);
+        let added = added(&file.old, &code);
         if is_test(&file.path) {
             of_test(file, &added, &stems, &mut found);
         } else if is_product_source(&file.path) {
@@ -170,6 +172,20 @@ pub fn signals(files: &[ChangedFile], tests: impl FnOnce() -> Vec<String>) -> Ve
     }
     found.truncate(MAX_SIGNALS);
     found
+}
+
+/// The new text with empty lines for strings of Python that are statements by themselves.
+fn without_docstrings(file: &ChangedFile) -> Cow<'_, str> {
+    static STRING: Pattern = Pattern::new(r#"(?sm)(^[ \t]*)?(?:""".*?"""|'''.*?''')"#);
+    if !file.path.ends_with(".py") {
+        return Cow::Borrowed(&file.new);
+    }
+    STRING.replace_all(&file.new, |found: &regex::Captures<'_>| {
+        match found.get(1) {
+            Some(_) => "\n".repeat(found[0].matches('\n').count()),
+            None => found[0].to_owned(),
+        }
+    })
 }
 
 /// The lines that are in the new text and not in the old one, with their numbers. A line that only moved is none.
@@ -199,15 +215,12 @@ fn of_product(
 ) {
     use SignalKind as K;
     let mut push = |kind, line, text: &str| found.push(signal(kind, file, line, text));
-    let documents = docstrings(file);
-    let is_comment =
-        |number: &u32, line: &str| COMMENT.is_match(line) || documents.contains(number);
     for (index, (number, line)) in added.iter().enumerate() {
         // Suppressions are comments, and the others count in code alone.
         if SUPPRESSION.is_match(line) {
             push(K::Suppression, *number, line);
         }
-        if is_comment(number, line) {
+        if COMMENT.is_match(line) {
             continue;
         }
         let next = added.get(index + 1).filter(|(next, _)| *next == number + 1);
@@ -227,10 +240,7 @@ fn of_product(
     }
     let known: BTreeSet<&str> = literals(&file.old).collect();
     let mut near: Vec<(u32, &str)> = Vec::new();
-    for (number, line) in added
-        .iter()
-        .filter(|(number, line)| !is_comment(number, line))
-    {
+    for (number, line) in added.iter().filter(|(_, line)| !COMMENT.is_match(line)) {
         near.retain(|(at, _)| number - at <= NEAR);
         let of_tests = literals(line)
             .filter(|literal| literals_of_tests.contains(literal) && !known.contains(literal));
@@ -241,43 +251,6 @@ fn of_product(
             near.clear();
         }
     }
-}
-
-/// The lines of Python below the first one of a string that is a statement by itself.
-fn docstrings(file: &ChangedFile) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    let mut open: Option<(&str, bool)> = None;
-    for (number, line) in (1..)
-        .zip(file.new.lines())
-        .filter(|_| file.path.ends_with(".py"))
-    {
-        let began = open;
-        let mut rest = line;
-        let next = |rest: &str, open: Option<(&str, bool)>| match open {
-            Some((quotes, _)) => rest.find(quotes),
-            None => [rest.find("\"\"\""), rest.find("'''")]
-                .into_iter()
-                .flatten()
-                .min(),
-        };
-        while let Some(at) = next(rest, open) {
-            let quotes = if rest[at..].starts_with('"') {
-                "\"\"\""
-            } else {
-                "'''"
-            };
-            open = match open {
-                Some(_) => None,
-                None => Some((quotes, line.trim_start().starts_with(quotes))),
-            };
-            rest = &rest[at + 3..];
-        }
-        let is_whole = open == began || rest.trim().is_empty();
-        if began.is_some_and(|(_, documents)| documents) && is_whole {
-            found.insert(number);
-        }
-    }
-    found
 }
 
 fn of_test(file: &ChangedFile, added: &[(u32, &str)], work: &[&str], found: &mut Vec<Signal>) {

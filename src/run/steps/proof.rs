@@ -4,9 +4,9 @@ use crate::checks::Verification;
 use crate::domain::attempt::{
     Interruption, Observation, Proof, ProofLine, ProofResult, ProofWord, Proved, TaskState,
 };
+use crate::domain::checks::Reported;
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Verdict;
-use crate::domain::checks::{Reported, ToolKind, tools};
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
@@ -272,7 +272,6 @@ fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChan
         .iter()
         .map(|(path, _)| display_path(path))
         .collect();
-    let is_lint = |name: &str| tools().any(|(tool, kind)| tool == name && kind == ToolKind::Lint);
     let mut failed = verification
         .results
         .iter()
@@ -284,7 +283,7 @@ fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChan
         result.failing_tests.is_empty()
             && result.counts.failed.is_none_or(|failed| failed == 0)
             && !result.diagnostics.is_empty()
-            && found.all(|finding| is_lint(&finding.source) && is_there(&finding.path))
+            && found.all(|finding| finding.is_of_linter() && is_there(&finding.path))
     })
 }
 

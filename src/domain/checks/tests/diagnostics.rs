@@ -31,6 +31,20 @@ pub(super) fn expect(output: &str, expected: &[&str]) {
 }
 
 #[test]
+fn findings_of_linters_are_told_from_those_of_compilers() {
+    for (output, expected) in [
+        ("tests/a.py:1:1: F401 'os' imported but unused", true),
+        ("Would reformat: tests/a.py", true),
+        ("tests/a.zig:1:1: error: expected ';'", false),
+        ("a.c:1:2: error: 'x' undeclared (first use)", false),
+    ] {
+        let found = parse(output);
+        assert_eq!(found.len(), 1, "{output}");
+        assert_eq!(found[0].is_of_linter(), expected, "{output}");
+    }
+}
+
+#[test]
 fn rustc_and_clippy() {
     expect(
         "   Compiling rs v0.1.0 (/proj)

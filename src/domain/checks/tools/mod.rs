@@ -197,7 +197,7 @@ impl Tool {
 }
 
 /// The name and kind of every known tool, in the order of the table.
-pub fn tools() -> impl Iterator<Item = (&'static str, ToolKind)> {
+pub(super) fn tools() -> impl Iterator<Item = (&'static str, ToolKind)> {
     TABLE.iter().map(|tool| (tool.name, tool.kind))
 }
 
