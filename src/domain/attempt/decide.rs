@@ -187,24 +187,14 @@ pub(super) fn evidence(policy: &Policy, state: &TaskState, planning: bool) -> St
 
 fn wait_or_give_up(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
     let why = turn.assessment.detail.clone();
-    let message = if state.idle_cuts >= IDLE_CUTS {
-        Some(format!(
-            "{why}, {} turns in a row, and changed nothing",
-            state.idle_cuts
-        ))
-    } else {
-        None
-    };
-    let asked = turn.assessment.retry_after_ms;
-    let ms = match (message, policy.wait_ms(state.waits, asked)) {
-        (None, Ok(ms)) => ms,
-        (Some(why), _) => {
-            return give_up(policy, state, Outcome::AgentUnavailable { message: why });
-        }
-        (None, Err(waits)) => {
-            let message = format!("{why} ({waits})");
-            return give_up(policy, state, Outcome::AgentUnavailable { message });
-        }
+    let (cuts, asked) = (state.idle_cuts, turn.assessment.retry_after_ms);
+    let wait = policy.wait_ms(state.waits, asked);
+    let wait = wait.map_err(|waits| format!("{why} ({waits})"));
+    let idle =
+        (cuts >= IDLE_CUTS).then(|| format!("{why}, {cuts} turns in a row, and changed nothing"));
+    let ms = match idle.map_or(wait, Err) {
+        Ok(ms) => ms,
+        Err(message) => return give_up(policy, state, Outcome::AgentUnavailable { message }),
     };
     let ends = state.elapsed_ms.saturating_add(ms);
     match policy.deadline_ms {

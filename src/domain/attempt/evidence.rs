@@ -51,6 +51,11 @@ impl EvidenceLine {
         }
     }
 
+    /// The line, unless it names nothing.
+    fn naming(kind: EvidenceKind, names: impl IntoIterator<Item = String>) -> Option<Self> {
+        Some(Self::new(kind, names)).filter(|line| !line.names.is_empty())
+    }
+
     /// The fact in one sentence without a final period.
     pub fn says(&self) -> String {
         let names = some_of(&self.names, MAX_NAMES);
@@ -109,21 +114,13 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
         Outcome::Unverified { .. } | Outcome::AlreadySatisfied { .. } => Vec::new(),
         _ => return Vec::new(),
     };
-    let idle = &state.reported.idle;
-    if !idle.is_empty() {
-        lines.push(EvidenceLine::new(
-            EvidenceKind::NoTestRan,
-            idle.iter().cloned(),
-        ));
-    }
-    if let Some(error) = state.last_error.clone().filter(|_| !lines.is_empty()) {
-        lines.push(EvidenceLine::new(EvidenceKind::AgentFailed, [error]));
-    }
+    let idle = state.reported.idle.iter().cloned();
+    lines.extend(EvidenceLine::naming(EvidenceKind::NoTestRan, idle));
+    let error = state.last_error.clone().filter(|_| !lines.is_empty());
+    lines.extend(EvidenceLine::naming(EvidenceKind::AgentFailed, error));
     let held: BTreeSet<&String> = state.held.iter().flat_map(|held| &held.paths).collect();
-    if !held.is_empty() {
-        let paths = held.into_iter().cloned();
-        lines.push(EvidenceLine::new(EvidenceKind::HeldBack, paths));
-    }
+    let held = held.into_iter().cloned();
+    lines.extend(EvidenceLine::naming(EvidenceKind::HeldBack, held));
     lines
 }
 
@@ -136,38 +133,28 @@ fn since_start(state: &TaskState, still: Option<&BTreeSet<String>>) -> Vec<Evide
         || matches!(
             &proofs.new_tests,
             Some((of, ProofResult::Failed { .. }))
-                if state.current.as_ref().and_then(|now| now.tree()) == Some(of)
+                if state.tree() == Some(of)
         );
     let mut lines = Vec::new();
-    if proved {
-        let tests = &state.tests;
-        let changed = tests.changed.iter().filter(|_| tests.added.is_empty());
-        let added = tests.added.iter().chain(changed).cloned();
-        lines.push(EvidenceLine::new(EvidenceKind::NewTests, added));
+    if let Some(ProofResult::Failed { failed }) = &proofs.baseline {
+        let green = names(failed).into_iter();
+        let green = green.filter(|name| still.is_some_and(|still| !still.contains(name)));
+        lines.extend(EvidenceLine::naming(EvidenceKind::RedToGreen, green));
     }
-    match &proofs.baseline {
-        Some(ProofResult::Failed { failed }) => {
-            let green: Vec<String> = names(failed)
-                .into_iter()
-                .filter(|name| still.is_some_and(|still| !still.contains(name)))
-                .collect();
-            if !green.is_empty() {
-                lines.insert(0, EvidenceLine::new(EvidenceKind::RedToGreen, green));
-            }
-        }
-        Some(ProofResult::Passed) if !proved => {
-            lines.push(EvidenceLine::new(EvidenceKind::PassedBefore, []));
-        }
+    let tests = &state.tests;
+    let changed = tests.changed.iter().filter(|_| tests.added.is_empty());
+    let shown = tests.added.iter().chain(changed).filter(|_| proved);
+    lines.extend(EvidenceLine::naming(EvidenceKind::NewTests, shown.cloned()));
+    let before = match &proofs.baseline {
         Some(ProofResult::Unknown { why }) => {
-            lines.push(EvidenceLine::new(
-                EvidenceKind::UnknownBefore,
-                [why.clone()],
-            ));
+            Some((EvidenceKind::UnknownBefore, Some(why.clone())))
         }
-        Some(ProofResult::Passed | ProofResult::CannotStart { .. }) => {}
-        None if proved => {}
-        None => lines.push(EvidenceLine::new(EvidenceKind::UnknownBefore, [])),
-    }
+        _ if proved => None,
+        Some(ProofResult::Passed) => Some((EvidenceKind::PassedBefore, None)),
+        Some(ProofResult::Failed { .. } | ProofResult::CannotStart { .. }) => None,
+        None => Some((EvidenceKind::UnknownBefore, None)),
+    };
+    lines.extend(before.map(|(kind, why)| EvidenceLine::new(kind, why)));
     let is_shown = |line: &EvidenceLine| {
         matches!(line.kind, EvidenceKind::RedToGreen | EvidenceKind::NewTests)
     };

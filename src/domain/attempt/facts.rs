@@ -133,7 +133,7 @@ pub(super) fn of_current_tree(
     state: &TaskState,
     kept: Option<&(Fingerprint, ProofResult)>,
 ) -> Option<ProofResult> {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let tree = state.tree();
     let kept = kept.filter(|(of, _)| Some(of) == tree);
     kept.map(|(_, result)| result.clone())
 }

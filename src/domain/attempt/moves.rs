@@ -219,7 +219,7 @@ fn tests_to_prove(policy: &Policy, state: &TaskState) -> Tests {
 
 /// Commits the current tree. A permit does not outlive the process that ran the checks.
 fn take(policy: &Policy, state: &TaskState, grounds: Grounds) -> Step {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let tree = state.tree();
     let is_as_said = state.has_passed == (grounds == Grounds::Passed);
     match (tree, &state.last) {
         (Some(_), _) if state.judged.as_ref() == tree && is_as_said => {
@@ -244,7 +244,7 @@ pub(super) fn commit(policy: &Policy, state: &TaskState, grounds: Grounds) -> St
 
 /// The outcome of a task whose work is on the branch.
 pub(super) fn after_commit(state: &TaskState, grounds: Grounds, commit: Option<RevId>) -> Outcome {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let tree = state.tree();
     let unproved = |(of, result): &(Fingerprint, ProofResult)| {
         *result != ProofResult::Passed && tree == Some(of)
     };
@@ -289,7 +289,7 @@ fn changed_expectations(state: &TaskState, commit: Option<RevId>, accepted: bool
 /// Ends a task that failed, for any reason. If the last attempt changed the tree and a test fails there that passed
 /// on the start tree, or that tree is never checked, the checks first run again: if they pass, the tree is accepted.
 pub(super) fn give_up(policy: &Policy, state: &TaskState, end: Outcome) -> Step {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let tree = state.tree();
     let mut failed_trees = state.failed_trees.iter();
     let failed = failed_trees.find(|failed| Some(&failed.tree) == tree);
     let rejected = state.rejected.as_ref().and_then(|rejected| rejected.tree());
@@ -343,7 +343,7 @@ fn go_on(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
 
 /// A tree that a reviewer accepted is done. Any other tree is reviewed while a review is left.
 fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> Option<Step> {
-    let tree = state.current.as_ref().and_then(|current| current.tree());
+    let tree = state.tree();
     if tree.is_none() || state.accepted.as_ref() == tree {
         return None;
     }
@@ -365,10 +365,7 @@ fn review_of_this_tree(policy: &Policy, state: &TaskState, grounds: Grounds) -> 
 /// When tests are written first, work without tests is rejected. Returns `None` when there are tests.
 fn without_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
     let tests_first = policy.phases.iter().any(|row| row.expect == Expect::Fail);
-    let is_known = state
-        .current
-        .as_ref()
-        .is_some_and(|now| now.tree().is_some());
+    let is_known = state.tree().is_some();
     if !tests_first || !is_known || state.tests.are_tests_touched() {
         return None;
     }

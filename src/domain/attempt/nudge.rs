@@ -55,12 +55,7 @@ impl NudgeKind {
             Self::NoTests => Some("wrote no test"),
             Self::OnlyTests => Some("changed files that are no tests, which was undone"),
             Self::TestsPass => Some("wrote tests that do not fail"),
-            Self::Planning
-            | Self::AwaitingInput
-            | Self::Blocked
-            | Self::ClaimsDone
-            | Self::Empty
-            | Self::Output => None,
+            _ => None,
         }
     }
 

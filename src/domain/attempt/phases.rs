@@ -173,10 +173,7 @@ fn before_checks_of_tests(policy: &Policy, state: &TaskState) -> Option<Step> {
     if !policy.has_checks {
         return Some(invalid("no check is configured, so that no test can fail"));
     }
-    let is_known = state
-        .current
-        .as_ref()
-        .is_some_and(|now| now.tree().is_some());
+    let is_known = state.tree().is_some();
     if is_known && !state.tests.are_tests_touched() {
         Some(no_tests(policy, state, AssessmentKind::NoChange))
     } else {

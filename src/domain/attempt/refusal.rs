@@ -25,7 +25,7 @@ impl TaskState {
         if !is_of_attempt || last.outcome != AttemptOutcome::Passed {
             return None;
         }
-        let tree = self.current.as_ref().and_then(|current| current.tree());
+        let tree = self.tree();
         let proof = self
             .proofs
             .new_tests

@@ -168,6 +168,11 @@ impl TaskState {
         self.key.map_or(1, |key| key.attempt)
     }
 
+    /// The current tree, if it could be read.
+    pub(super) fn tree(&self) -> Option<&Fingerprint> {
+        self.current.as_ref().and_then(Snapshot::tree)
+    }
+
     /// Attempts started in all phases.
     pub fn all_attempts(&self) -> u32 {
         self.attempts.values().sum()
@@ -463,10 +468,10 @@ impl TaskState {
         self.held.extend(turn.held.clone());
         self.spend.add(&turn.spend);
         self.elapsed_ms = turn.elapsed_ms;
-        self.idle_cuts = match (turn.assessment.cut_off, self.turn_start.as_ref()) {
-            (Some(_), Some(start)) if start.same_as(&turn.after) == Some(true) => {
-                self.idle_cuts + 1
-            }
+        let start = self.turn_start.as_ref();
+        let is_idle = start.and_then(|start| start.same_as(&turn.after)) == Some(true);
+        self.idle_cuts = match turn.assessment.cut_off {
+            Some(_) if is_idle => self.idle_cuts + 1,
             _ => 0,
         };
         let question = turn.assessment.question_of_fact();
@@ -477,31 +482,19 @@ impl TaskState {
             let exit = turn.assessment.error_exit.map(|code| code.to_string());
             self.last_error = exit.or_else(|| turn.assessment.last_error.clone());
         }
-        match turn.assessment.kind {
+        let outcome = match turn.assessment.kind {
+            AssessmentKind::AgentCrashed if is_idle => Some(AttemptOutcome::NoChange),
+            AssessmentKind::AgentCrashed => Some(AttemptOutcome::AgentCrashed),
+            AssessmentKind::TurnTimeout => Some(AttemptOutcome::TimedOut),
+            _ => None,
+        };
+        match outcome {
+            None => {}
             // The attempt belongs to the work under review, which has not changed.
-            AssessmentKind::AgentCrashed | AssessmentKind::TurnTimeout
-                if self.role() == Role::Reviewer =>
-            {
-                self.lost_turns += 1;
-            }
-            AssessmentKind::AgentCrashed => {
-                let untouched = self
-                    .turn_start
-                    .as_ref()
-                    .and_then(|s| s.same_as(&turn.after));
-                let outcome = match untouched {
-                    Some(true) => AttemptOutcome::NoChange,
-                    _ => AttemptOutcome::AgentCrashed,
-                };
+            Some(_) if self.role() == Role::Reviewer => self.lost_turns += 1,
+            Some(outcome) => {
                 self.record_attempt(outcome, std::slice::from_ref(&turn.assessment.detail));
             }
-            AssessmentKind::TurnTimeout => {
-                self.record_attempt(
-                    AttemptOutcome::TimedOut,
-                    std::slice::from_ref(&turn.assessment.detail),
-                );
-            }
-            _ => {}
         }
         self.last = Last::Turn(Arc::clone(turn));
     }
@@ -565,16 +558,12 @@ impl TaskState {
             Some(AttemptOutcome::Passed) => self.record_attempt(AttemptOutcome::Passed, &[]),
             Some(failed) => {
                 self.record_attempt(failed, &ended.errors);
-                self.fail_with(ended);
+                self.proofs.passed_again = None;
+                self.last_failure = Some(Arc::clone(ended));
+                self.hook_message = None;
             }
         }
         self.last = Last::Verified(purpose, Arc::clone(ended));
-    }
-
-    fn fail_with(&mut self, ended: &Arc<VerificationEnded>) {
-        self.proofs.passed_again = None;
-        self.last_failure = Some(Arc::clone(ended));
-        self.hook_message = None;
     }
 
     /// Records both the tree that the checks saw and the tree that they left as failed: checks may rewrite a

@@ -2,7 +2,7 @@
 
 use super::{RunSummary, TaskSummary, TurnSummary};
 use crate::attempt::Role;
-use crate::outcome::{Outcome, Reason, TaskEnd, listed};
+use crate::outcome::{Reason, TaskEnd, listed};
 use crate::text::{count, some_of};
 use std::collections::BTreeSet;
 
@@ -44,21 +44,6 @@ impl Standing {
             Self::Blocked => TaskEnd::Blocked.as_str(),
             Self::Pending => TaskEnd::Pending.as_str(),
             Self::Skipped => TaskEnd::Skipped.as_str(),
-        }
-    }
-}
-
-impl From<&Outcome> for Standing {
-    fn from(outcome: &Outcome) -> Self {
-        match outcome.task_end() {
-            TaskEnd::Done if *outcome == Outcome::Answered => Self::Answered,
-            TaskEnd::Done if outcome.is_verified() => Self::Verified,
-            TaskEnd::Done => Self::Unverified,
-            TaskEnd::Failed => Self::Failed,
-            TaskEnd::Blocked if outcome.reason() == Reason::NeedsPermission => Self::Waits,
-            TaskEnd::Blocked => Self::Blocked,
-            TaskEnd::Pending => Self::Pending,
-            TaskEnd::Skipped => Self::Skipped,
         }
     }
 }
@@ -246,10 +231,14 @@ mod tests {
             },
             Outcome::AlreadySatisfied { verified: false },
         ];
+        let standing = |outcome: &Outcome| {
+            let end = (TaskEnd::Done, Some(outcome.reason()), outcome.is_verified());
+            summary(&[end]).tasks[0].standing()
+        };
         for outcome in &outcomes {
-            assert_eq!(Standing::from(outcome), Standing::Unverified, "{outcome:?}");
+            assert_eq!(standing(outcome), Standing::Unverified, "{outcome:?}");
         }
         let verified = Outcome::AlreadySatisfied { verified: true };
-        assert_eq!(Standing::from(&verified), Standing::Verified);
+        assert_eq!(standing(&verified), Standing::Verified);
     }
 }

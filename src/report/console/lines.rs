@@ -497,8 +497,7 @@ fn task_ended(event: &Event, ended: &TaskEnded, summary: &RunSummary) -> Line {
         text::count(u64::from(ended.turns), "turn"),
         ms(ended.elapsed_ms),
     ];
-    let standing = known.filter(|task| task.reason.is_some());
-    let standing = standing.map_or_else(|| Standing::from(&ended.outcome), TaskSummary::standing);
+    let standing = known.map_or(Standing::Failed, TaskSummary::standing);
     let (tone, mark) = mark(standing);
     let word = standing.as_str();
     // The message of a passed task already says why it is done.

@@ -321,16 +321,19 @@ fn retry<'a>(
     history: &'a [HistoryEntry],
 ) -> Option<Retry<'a>> {
     let state = &run.journal.state;
-    let number = match purpose {
-        TurnPurpose::Retry { .. } => state.attempt().max(1),
-        TurnPurpose::Nudge { .. } if state.attempt() > 1 => state.attempt(),
-        _ => return None,
-    };
+    let is_begun = matches!(
+        purpose,
+        TurnPurpose::Nudge { .. } | TurnPurpose::Retry { .. }
+    );
+    let number = state.attempt();
+    if number < 2 || !is_begun {
+        return None;
+    }
     // What failed earlier says nothing about work that passes.
     let refused = state.refused.as_deref();
     let failure = state.last_failure.as_deref().filter(|_| refused.is_none());
     Some(Retry {
-        number: number.saturating_sub(1),
+        number: number - 1,
         of: run.config.settings.max_retries,
         refused,
         cut_off: state.cut_off.as_deref(),
