@@ -239,22 +239,26 @@ fn ignored_files_that_an_agent_makes_are_named_and_those_that_run_by_themselves_
         ("a.txt", "broken\n"),
         (
             ".gitignore",
-            ".envrc\n.vscode\n.env\n/data\n.claude\nbuild\n",
+            ".envrc\n.vscode\n.env\n/data\n.claude\nbuild\n.idea\n",
         ),
         ("plan.yaml", &plan("grep -q fixed a.txt")),
     ]);
     fs::write(project.repo().join(".env"), "MINE=1\n").unwrap();
+    fs::create_dir(project.repo().join(".idea")).unwrap();
+    fs::write(project.repo().join(".idea/mine"), "").unwrap();
     let agent = project.agent(
         "echo 'touch $OUT/canary' > .envrc; mkdir -p .vscode sub/.vscode .claude build data
          echo x > .vscode/tasks.json; echo x > sub/.vscode/tasks.json; echo x > .claude/settings.json
-         echo x > build/x; echo x > data/x; echo MORE=1 >> .env; echo fixed > a.txt",
+         mkdir .idea/runConfigurations; echo x > .idea/runConfigurations/x.xml; echo x > build/x; echo x > data/x; echo MORE=1 >> .env; echo fixed > a.txt",
     );
     let run = project.run(&agent, &[]).expect(0);
     let warned = run.summary["warnings"].to_string();
-    for gone in [".envrc", ".vscode", "sub/.vscode", ".claude"] {
+    let idea = ".idea/runConfigurations/x.xml";
+    for gone in [".envrc", ".vscode", "sub/.vscode", ".claude", idea] {
         assert!(!project.repo().join(gone).exists(), "{gone}");
         assert!(warned.contains(gone), "{warned}");
     }
     assert!(project.repo().join("data/x").exists() && warned.contains("data"));
+    assert!(warned.contains(".env, ") && project.repo().join(".idea/mine").exists());
     assert!(project.repo().join("build/x").exists() && project.repo().join(".env").exists());
 }

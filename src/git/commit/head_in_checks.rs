@@ -5,7 +5,7 @@ use crate::git::commit::restore::BACK;
 use crate::git::commit::stage::{Target, committed};
 use crate::git::error::{GitError, io_error};
 use crate::git::files::{copy_index, metadata, read_record, remove, write_record};
-use crate::git::private::guard::named;
+use crate::git::private::guard::{TurnMark, named};
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, RawSnapshot};
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub struct HeadBeforeChecks {
     commit: Option<String>,
     /// Its commit while the checks ran.
     shown: Option<String>,
+    /// The refs, as far as this process started the checks.
+    #[serde(skip)]
+    mark: Option<TurnMark>,
 }
 
 impl Repo {
@@ -44,6 +47,7 @@ impl Repo {
         let base = &self.private.state.base;
         let shown = if hides_commits { base } else { &commit };
         let before = HeadBeforeChecks {
+            mark: Some(self.mark_turn()?),
             shown: shown.clone(),
             branch: now.branch.clone(),
             commit,
@@ -56,11 +60,11 @@ impl Repo {
         Ok(before)
     }
 
-    /// Puts HEAD back to where it was before checks ran, whatever they did to it, and the configuration that git
-    /// reads on the way. Returns that, for warnings.
+    /// Puts HEAD and other refs back to where they were before checks ran, whatever they did to them, and the
+    /// configuration that git reads on the way. Returns that, for warnings.
     ///
     /// # Errors
-    /// When HEAD cannot be moved.
+    /// When HEAD or another ref cannot be moved.
     pub fn head_after_checks(
         &mut self,
         before: &HeadBeforeChecks,
@@ -70,9 +74,10 @@ impl Repo {
         let Ok(mut warnings) = self.make_readable() else {
             return Ok(Vec::new());
         };
-        let Ok(mut found) = self.head_state() else {
+        let Ok((mut refs, mut found)) = self.readable_refs(&mut warnings) else {
             return Ok(warnings);
         };
+        refs.retain(|name, _| !name.starts_with(AS_COMMITTED));
         if found.branch != before.branch {
             let to = named(found.branch.as_ref(), found.oid.as_ref());
             let from = named(before.branch.as_ref(), before.commit.as_ref());
@@ -81,6 +86,9 @@ impl Repo {
             ));
             self.switch_head(before.branch.as_deref(), before.shown.as_deref())?;
             found = self.head_state()?;
+        }
+        if let Some(mark) = &before.mark {
+            warnings.extend(self.undo_refs(mark, &refs, "a check")?);
         }
         let now = found.oid;
         if now != before.shown {

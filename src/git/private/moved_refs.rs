@@ -30,10 +30,22 @@ impl Repo {
     /// When the refs cannot be read or restored.
     pub fn undo_moved_refs(&mut self, mark: &TurnMark, who: &str) -> Result<Vec<String>, GitError> {
         let _open = self.unseal_to_read()?;
-        let (mut warnings, mut moved) = (Vec::new(), Vec::new());
-        let has_fetched = self.has_fetched_since(mark);
+        let mut warnings = Vec::new();
         let (refs, _) = self.readable_refs(&mut warnings)?;
-        self.check_refs(mark, &refs, (who, has_fetched), &mut moved, &mut warnings)?;
+        warnings.extend(self.undo_refs(mark, &refs, who)?);
+        Ok(warnings)
+    }
+
+    /// The same with refs that were read.
+    pub(crate) fn undo_refs(
+        &self,
+        mark: &TurnMark,
+        refs: &Refs,
+        who: &str,
+    ) -> Result<Vec<String>, GitError> {
+        let (mut warnings, mut moved) = (Vec::new(), Vec::new());
+        let who_and_fetch = (who, self.has_fetched_since(mark));
+        self.check_refs(mark, refs, who_and_fetch, &mut moved, &mut warnings)?;
         let undone = moved
             .iter()
             .map(|moved| format!("{moved} by {who}; that was undone"));
@@ -158,7 +170,7 @@ impl Repo {
 
     /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
     /// individually.
-    pub(super) fn readable_refs(
+    pub(crate) fn readable_refs(
         &self,
         warnings: &mut Vec<String>,
     ) -> Result<(Refs, HeadState), GitError> {

@@ -111,7 +111,7 @@ pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSn
     }
     if !left.is_empty() {
         parts.warn_once(&format!(
-            "task {}: the agent has made what no commit contains, since git ignores it or cannot read it: {}",
+            "task {}: the agent has made or changed what no commit contains, since git ignores it or cannot read it: {}",
             run.task.id,
             named(&left)
         ));

@@ -116,6 +116,7 @@ async fn run_hook(
         return Ok(Hooked::Agreed(message.to_owned()));
     };
     parts.tree.save_untracked(Some(raw))?;
+    let mark = parts.tree.repo.mark_turn()?;
     let mut env = parts.setup.environment(
         Purpose::Check,
         &task.config.settings.verify_env,
@@ -138,6 +139,9 @@ async fn run_hook(
     })
     .await;
     parts.setup.report_denied_hosts(&mut parts.emit);
+    for warning in parts.tree.repo.change().undo_moved_refs(&mark, "a hook")? {
+        parts.warn_once(&warning);
+    }
     if let Exit::Cancelled(reason) = ended.exit {
         let by = interruption(reason);
         return Ok(Hooked::Ended(Observation::interrupted(by)));

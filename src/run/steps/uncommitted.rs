@@ -40,6 +40,9 @@ pub struct Uncommitted {
     stamps: BTreeSet<(Vec<u8>, String)>,
     /// Everything that git ignored then, also caches.
     ignored: BTreeSet<Vec<u8>>,
+    /// What of it programs execute by themselves, with digests.
+    #[serde(default)]
+    starting: BTreeSet<(Vec<u8>, String)>,
     /// Whether a task of the run has started.
     has_started: bool,
     /// The same, made by checks since then, and not changed by others.
@@ -72,7 +75,12 @@ impl Uncommitted {
     }
 
     /// Records the state at the start of a task. Returns whether the record changed.
-    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot) -> bool {
+    pub fn start_task(
+        &mut self,
+        repo: &Repo,
+        raw: &RawSnapshot,
+        protected: &ProtectedPaths,
+    ) -> bool {
         let known = self.clone();
         let top = repo.real().work_tree();
         let roots = raw
@@ -88,6 +96,7 @@ impl Uncommitted {
         let is_first = !std::mem::replace(&mut self.has_started, true);
         if is_first {
             self.ignored.extend(raw.ignored.iter().cloned());
+            self.starting = starting(repo, raw, protected);
         }
         self.at_start = uncommitted(repo, raw, |path| {
             let is_of_agent = || !covers(&earlier, path) || covers(&altered, path);
@@ -162,28 +171,42 @@ impl Uncommitted {
         (new, by_agent)
     }
 
-    /// What git ignores and only the agent can have made, without caches and products of builds; and the part that these
-    /// protected paths cover, which programs execute by themselves.
+    /// What git ignores and the agent has made or changed, without caches and products of builds; and what is new of what
+    /// programs execute by themselves, which these protected paths cover.
     pub fn ignored_by_agent(
         &self,
         repo: &Repo,
         raw: &RawSnapshot,
         protected: &ProtectedPaths,
-    ) -> (Vec<String>, Vec<Vec<u8>>) {
+    ) -> (Vec<String>, BTreeSet<Vec<u8>>) {
         let new = raw
             .ignored
             .iter()
-            .filter(|path| !covers(&self.ignored, path));
-        let (held, left): (Vec<&Vec<u8>>, Vec<&Vec<u8>>) =
+            .filter(|path| !covers(&self.ignored, path))
+            .cloned();
+        let (mut held, left): (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) =
             new.partition(|path| protected.cover(path.strip_suffix(b"/").unwrap_or(path), false));
+        let known: BTreeSet<&Vec<u8>> = self.starting.iter().map(|(path, _)| path).collect();
+        let starting = starting(repo, raw, protected);
+        let (new, there): (Vec<_>, Vec<_>) = starting
+            .difference(&self.starting)
+            .cloned()
+            .partition(|(path, _)| !known.contains(path));
+        let new: Vec<Vec<u8>> = new.into_iter().map(|(path, _)| path).collect();
+        held.extend(
+            new.into_iter()
+                .filter(|path| !covers(&held, path))
+                .collect::<Vec<_>>(),
+        );
         let top = repo.real().work_tree();
-        let is_written = |path: &&Vec<u8>| {
+        let is_written = |path: &Vec<u8>| {
             let full = top.join(std::ffi::OsStr::from_bytes(path));
             may_be_needed(&display_path(path), full.is_dir())
         };
-        let left = left.into_iter().filter(is_written);
-        let left = left.map(|path| display_path(path)).collect();
-        (left, held.into_iter().cloned().collect())
+        let mut told = self.altered(repo);
+        told.extend(left.into_iter().filter(is_written));
+        told.extend(there.into_iter().map(|(path, _)| path));
+        (told.iter().map(|path| display_path(path)).collect(), held)
     }
 
     /// Files that only the agent can have written and that git ignores, with the rule for each.
@@ -255,6 +278,26 @@ impl Uncommitted {
         let programs = installed(repo, named).into_iter();
         programs.filter(is_new).collect()
     }
+}
+
+/// What programs execute by themselves, among what git ignores, each with a digest of its state.
+fn starting(
+    repo: &Repo,
+    raw: &RawSnapshot,
+    protected: &ProtectedPaths,
+) -> BTreeSet<(Vec<u8>, String)> {
+    let top = repo.real().work_tree();
+    let is_own = |path: &&Vec<u8>| !holds_dependencies(display_path(path).trim_end_matches('/'));
+    let files = raw.ignored.iter().filter(is_own).flat_map(|path| {
+        let mut files = Vec::new();
+        below(&top.join(std::ffi::OsStr::from_bytes(path)), &mut files);
+        files
+    });
+    let paths = files.filter_map(|file| {
+        let path = file.strip_prefix(top).ok()?.as_os_str().as_bytes();
+        protected.cover(path, false).then(|| stamped(repo, path))
+    });
+    paths.collect()
 }
 
 fn stamped(repo: &Repo, path: &[u8]) -> (Vec<u8>, String) {

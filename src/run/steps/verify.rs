@@ -19,6 +19,7 @@ use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::named_at_start;
+use crate::run::steps::hold::tell_ignored;
 use crate::run::steps::setup_commands::install_again;
 use crate::run::steps::signals::signals_of;
 use crate::settings::TaskConfig;
@@ -57,6 +58,9 @@ pub async fn verify(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Res
                 return Ok(Observation::interrupted(by));
             }
             let (raw_after, after) = parts.tree.collect_artifacts(raw_before, &mut parts.emit);
+            if let Some(raw) = raw_after.as_deref() {
+                tell_ignored(parts, run, raw);
+            }
             (verification, raw_after, after)
         }
     };
@@ -211,28 +215,19 @@ pub async fn run_checks(
     config: &TaskConfig,
     before: Option<&RawSnapshot>,
 ) -> anyhow::Result<Verification> {
-    if config.checks.is_empty() || before.is_none() {
-        return run_all(parts, config, before).await;
-    }
-    let mark = parts.tree.repo.mark_turn().map_err(unmoved)?;
-    let ran = run_on_base(parts, config, before).await?;
-    let undone = parts.tree.repo.change().undo_moved_refs(&mark, "a check");
-    for warning in undone.map_err(unmoved)? {
-        parts.warn_once(&warning);
-    }
-    Ok(ran)
-}
-
-/// Runs them with HEAD at the base, so that all work is a change that is not committed.
-async fn run_on_base(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    before: Option<&RawSnapshot>,
-) -> anyhow::Result<Verification> {
-    // jj moves HEAD itself.
-    let Some(now) = before.filter(|_| !parts.tree.repo.started_with_jj()) else {
+    let Some(now) = before.filter(|_| !config.checks.is_empty()) else {
         return run_all(parts, config, before).await;
     };
+    // jj moves HEAD itself.
+    if parts.tree.repo.started_with_jj() {
+        let mark = parts.tree.repo.mark_turn().map_err(unmoved)?;
+        let ran = run_all(parts, config, before).await;
+        let undone = parts.tree.repo.change().undo_moved_refs(&mark, "a check");
+        for warning in undone.map_err(unmoved)? {
+            parts.warn_once(&warning);
+        }
+        return ran;
+    }
     // A check that asks git what has changed would find nothing of what the agent has committed.
     let hides = config.settings.agent_commits != AgentCommits::Accept;
     let head = parts
