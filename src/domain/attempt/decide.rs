@@ -109,10 +109,6 @@ fn after_turn(policy: &Policy, state: &TaskState, turn: &TurnEnded) -> Step {
         // A run limit takes precedence over the failure that it causes.
         K::AgentCrashed => within_limits(policy, state).unwrap_or_else(|| {
             let end = match turn.assessment.cut_off {
-                // A request that is refused again is refused whatever the next attempt says.
-                Some(CutOff::Refused) if state.idle_cuts >= IDLE_CUTS => {
-                    Outcome::AgentUnavailable { message: detail() }
-                }
                 Some(CutOff::NoProgress) => no_progress(state, detail(), false),
                 Some(CutOff::OwnLimit) if state.idle_cuts > 0 => {
                     no_progress(state, format!("No progress detected - {}", detail()), false)

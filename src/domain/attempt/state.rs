@@ -5,7 +5,7 @@ use super::{
     Proofs, Proved, Record, Role, Spend, Step, TestChanges, TurnEnded, TurnKey, TurnPurpose,
     VerificationEnded, VerifyPurpose, said_by_hook,
 };
-use crate::assess::{AssessmentKind, CutOff};
+use crate::assess::AssessmentKind;
 use crate::attempt::nudge::NudgeKind;
 use crate::checks::Reported;
 use crate::checks::signals::Signal;
@@ -411,10 +411,7 @@ impl TaskState {
             (Some(step), _) if step.follows_from_the_last_thing() => {}
             (Some(step), _) => self.last = Last::Resumed(step),
             // Whoever resumes the run has dealt with the agent's problem or has waited long enough.
-            (None, Last::Turn(turn))
-                if turn.assessment.kind.is_agent_unavailable()
-                    || turn.assessment.cut_off == Some(CutOff::Refused) =>
-            {
+            (None, Last::Turn(turn)) if turn.assessment.kind.is_agent_unavailable() => {
                 self.waits = 0;
                 self.idle_cuts = 0;
                 self.last = Last::Waited;

@@ -115,7 +115,8 @@ fn count_killed_turn(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Re
     let Some(transcript) = transcript.filter(|_| is_open && state.interrupted.is_none()) else {
         return Ok(());
     };
-    let (usage, signal) = (usage_in(&transcript), 9);
+    let turn = (run.task.id.as_str(), state.turns());
+    let (usage, signal) = (usage_in(&transcript, turn), 9);
     parts.emit.emit(EventKind::TurnEnded {
         exit: TurnExit::Signal(signal).describe(),
         elapsed_ms: 0,
@@ -127,11 +128,14 @@ fn count_killed_turn(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Re
     })
 }
 
-/// The usage of all responses in a transcript of the built-in agent.
-fn usage_in(transcript: &[u8]) -> Usage {
+/// The usage of all responses in a transcript of the built-in agent, if it is that of the turn.
+fn usage_in(transcript: &[u8], (task, turn): (&str, u32)) -> Usage {
     let mut all = Usage::default();
     let lines = transcript.split(|byte| *byte == b'\n');
     for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
+        if line["record"] == "session" && (line["task"] != task || line["turn"] != turn) {
+            break;
+        }
         let observation = &line["observation"];
         let usage = Usage::deserialize(&observation["usage"]).ok();
         let usage = usage.filter(|_| observation["observed"] == "model_responded");
@@ -142,17 +146,18 @@ fn usage_in(transcript: &[u8]) -> Usage {
 
 #[cfg(test)]
 mod tests {
-    use super::usage_in;
+    use super::{Usage, usage_in};
 
     #[test]
     fn every_response_of_a_transcript_counts_once() {
-        let transcript = br#"{"record":"session","provider":"openai"}
+        let transcript = br#"{"record":"session","task":"t1","turn":2}
 {"record":"observed","observation":{"observed":"model_responded","text":"","usage":{"tokens_in":10,"tokens_out":2,"cost_usd":0.5}}}
 {"record":"observed","observation":{"observed":"tools_applied"}}
 {"record":"observed","observation":{"observed":"model_responded","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
 {"record":"observed","observation":{"observed":"slice_ended","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
 {"record":"obs"#;
-        let usage = usage_in(transcript);
+        assert_eq!(usage_in(transcript, ("t1", 1)), Usage::default());
+        let usage = usage_in(transcript, ("t1", 2));
         assert_eq!((usage.tokens_in, usage.tokens_out), (Some(30), Some(5)));
         assert_eq!(usage.cost_usd, Some(0.75));
     }
