@@ -190,7 +190,10 @@ fn what_cannot_be_a_plan_is_one_task() {
     );
     let many = plan("x", &"- [ ] a\n".repeat(MAX_TASKS + 1));
     assert_eq!(many.plan.tasks.len(), 1);
-    let about = plan("x", "## Description\nWords.\n## Acceptance Criteria\n- [ ] y\n");
+    let about = plan(
+        "x",
+        "## Description\nWords.\n## Acceptance Criteria\n- [ ] y\n",
+    );
     assert_eq!((titles(&about), about.notes.len()), (vec!["x"], 0));
 }
 
