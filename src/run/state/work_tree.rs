@@ -127,11 +127,7 @@ impl WorkTree {
         let Some(raw) = raw else { return Ok(()) };
         let own = raw.only(|path| config.protected_paths.cover(path, false));
         let is_own = self.uncommitted.start_as(&self.repo, &own)?;
-        if self
-            .uncommitted
-            .start_task(&self.repo, raw, &config.protected_paths)
-            || is_own
-        {
+        if self.uncommitted.start_task(&self.repo, raw, config) || is_own {
             self.store_uncommitted()
         } else {
             Ok(())

@@ -7,6 +7,7 @@ use crate::domain::protected_paths::ProtectedPaths;
 use crate::git::{ChangeKind, CommitError, RawSnapshot, Repo, TreeId, display_path};
 use crate::plain_file;
 use crate::run::steps::installed::{Installed, stamp};
+use crate::settings::TaskConfig;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -75,12 +76,7 @@ impl Uncommitted {
     }
 
     /// Records the state at the start of a task. Returns whether the record changed.
-    pub fn start_task(
-        &mut self,
-        repo: &Repo,
-        raw: &RawSnapshot,
-        protected: &ProtectedPaths,
-    ) -> bool {
+    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, config: &TaskConfig) -> bool {
         let known = self.clone();
         let top = repo.real().work_tree();
         let roots = raw
@@ -96,15 +92,18 @@ impl Uncommitted {
         let is_first = !std::mem::replace(&mut self.has_started, true);
         if is_first {
             self.ignored.extend(raw.ignored.iter().cloned());
-            self.starting = starting(repo, raw, protected);
+            self.starting = starting(repo, raw, &config.protected_paths);
         }
         self.at_start = uncommitted(repo, raw, |path| {
             let is_of_agent = || !covers(&earlier, path) || covers(&altered, path);
             is_first || !is_of_agent() || covers(&made_by_checks, path)
         });
+        // Services write at any time.
+        let is_quiet = config.settings.services.is_empty();
         self.stamps = self
             .at_start
             .iter()
+            .filter(|_| is_quiet)
             .map(|path| stamped(repo, path))
             .collect();
         known != *self
