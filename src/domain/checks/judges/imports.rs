@@ -36,7 +36,6 @@ fn imports(text: &str, is_manifest: bool, path: &str) -> bool {
     let lines = if is_manifest { &PACKAGE } else { &LINE };
     let is_end = |c: char| !(c.is_alphanumeric() || "_-".contains(c));
     let mut lines = lines.captures_iter(text);
-
     lines.any(|line| line[0].split(is_end).any(|word| word == stem))
 }
 
