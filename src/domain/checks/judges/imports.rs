@@ -30,8 +30,8 @@ fn imports(text: &str, is_manifest: bool, path: &str) -> bool {
     );
     static PACKAGE: Pattern = Pattern::new(r#"\b(?:name|main|module)["']?\s*[:=]\s*["'][^"'\n]+"#);
     let module = path.rsplit_once('.').map_or(path, |(module, _)| module);
-    let starts = ["/index", "/__main__", "/__init__"].iter();
-    let dir = starts.filter_map(|start| module.strip_suffix(start)).next();
+    let starts = ["/index", "/__main__", "/__init__"];
+    let dir = starts.iter().find_map(|start| module.strip_suffix(start));
     let stem = file_name(dir.unwrap_or(module));
     let lines = if is_manifest { &PACKAGE } else { &LINE };
     let is_end = |c: char| !(c.is_alphanumeric() || "_-".contains(c));
