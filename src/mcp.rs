@@ -217,9 +217,10 @@ impl Program {
     /// Runs it until it ends, or its session.
     async fn run(&self, cancel: &Cancel) {
         let (mut lines, mut said) = (LineSplitter::new(MAX_ANSWER), HeadTail::new(0, SAID));
-        let mut on_line = |line: Line<'_>| match line {
-            Line::Whole(line) => self.heard(line),
-            _ => {}
+        let mut on_line = |line: Line<'_>| {
+            if let Line::Whole(line) = line {
+                self.heard(line);
+            }
         };
         let ended = run(
             &self.spec,

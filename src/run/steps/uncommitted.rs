@@ -53,11 +53,14 @@ pub struct Uncommitted {
     checked_at: i64,
     /// The protected paths that somebody had changed before the task started, with mode and digest.
     #[serde(default)]
-    pub own: Vec<(Vec<u8>, Option<(u32, [u8; 32])>)>,
+    pub own: Vec<OwnChange>,
     /// The base with these changes, if there are any.
     #[serde(default)]
     pub start: Option<TreeId>,
 }
+
+/// A changed path with its mode and digest; without them if it is gone.
+type OwnChange = (Vec<u8>, Option<(u32, [u8; 32])>);
 
 impl Uncommitted {
     /// Records the protected paths that are changed before a task starts, which is so only if the run may start on
