@@ -6,7 +6,6 @@
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 pub(super) use super::failing_test::{bounded, number};
 use super::path;
-use super::tools::{ToolKind, tools};
 use crate::pattern::{Pattern, group};
 use crate::text;
 use regex::Captures;
@@ -69,16 +68,6 @@ pub struct Diagnostic {
     pub details: Option<String>,
     /// The name of the tool that reported it.
     pub source: Cow<'static, str>,
-}
-
-impl Diagnostic {
-    /// Whether a linter reported it. flake8 and its like print the form of a compiler, with a number for each rule.
-    pub fn is_of_linter(&self) -> bool {
-        let is_it = |(tool, kind)| self.source == tool && kind == ToolKind::Lint;
-        let code = self.code.as_deref().unwrap_or_default();
-        let is_numbered = self.source == "other" && code.ends_with(|c: char| c.is_ascii_digit());
-        is_numbered || tools().any(is_it)
-    }
 }
 
 /// The diagnostics and failed tests that an output reports.

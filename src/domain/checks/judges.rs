@@ -7,9 +7,11 @@ mod manifests;
 mod named;
 mod part;
 mod rust_tests;
+mod start;
 
-pub use named::{Named, Start};
+pub use named::Named;
 pub use part::{Part, Restored};
+pub use start::Start;
 
 use super::tests_changed::is_test;
 use crate::pattern::Pattern;

@@ -115,8 +115,8 @@ fn count_killed_turn(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Re
     let Some(transcript) = transcript.filter(|_| is_open && state.interrupted.is_none()) else {
         return Ok(());
     };
-    let turn = (run.task.id.as_str(), state.turns());
-    let (usage, signal) = (usage_in(&transcript, turn), 9);
+    let usage = usage_in(&transcript, run.task.id.as_str(), state.turns());
+    let signal = 9;
     parts.emit.emit(EventKind::TurnEnded {
         exit: TurnExit::Signal(signal).describe(),
         elapsed_ms: 0,
@@ -129,7 +129,7 @@ fn count_killed_turn(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Re
 }
 
 /// The usage of all responses in a transcript of the built-in agent, if it is that of the turn.
-fn usage_in(transcript: &[u8], (task, turn): (&str, u32)) -> Usage {
+fn usage_in(transcript: &[u8], task: &str, turn: u32) -> Usage {
     let mut all = Usage::default();
     let lines = transcript.split(|byte| *byte == b'\n');
     for line in lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()) {
@@ -156,8 +156,8 @@ mod tests {
 {"record":"observed","observation":{"observed":"model_responded","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
 {"record":"observed","observation":{"observed":"slice_ended","usage":{"tokens_in":20,"tokens_out":3,"cost_usd":0.25}}}
 {"record":"obs"#;
-        assert_eq!(usage_in(transcript, ("t1", 1)), Usage::default());
-        let usage = usage_in(transcript, ("t1", 2));
+        assert_eq!(usage_in(transcript, "t1", 1), Usage::default());
+        let usage = usage_in(transcript, "t1", 2);
         assert_eq!((usage.tokens_in, usage.tokens_out), (Some(30), Some(5)));
         assert_eq!(usage.cost_usd, Some(0.75));
     }

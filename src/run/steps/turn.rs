@@ -390,7 +390,8 @@ async fn call_agent(
         end = run_agent_with_its_files(parts, run, &name, prompt).await?;
     }
     let usage = turn_usage(&mut parts.accounts, &end);
-    let has_limit = parts.setup.config.settings.max_cost_usd.is_some();
+    // A job has a limit by default, which nobody relies on.
+    let has_limit = parts.setup.config.settings.max_cost_usd.is_some() && !parts.setup.in_actions;
     if has_limit && usage.cost_usd.is_none() && end.exit == TurnExit::Code(0) {
         parts.warn_once("max_cost_usd does not limit this agent: nobody knows what it costs");
     }

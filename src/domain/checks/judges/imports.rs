@@ -1,7 +1,8 @@
 //! Which files of a project import another one: they tell a program that checks from one that starts the work, and a
 //! source that helps tests from one that they test.
 
-use super::{Judges, LANGUAGES, MANIFESTS, PRODUCT, Role, Start, has};
+use super::start::Start;
+use super::{Judges, LANGUAGES, MANIFESTS, PRODUCT, Role, has};
 use crate::checks::tests_changed::is_test;
 use crate::pattern::Pattern;
 use crate::text::file_name;

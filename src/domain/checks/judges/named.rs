@@ -5,24 +5,13 @@ mod configured;
 
 use super::imports::importers;
 use super::makefile::{OTHER_GOALS, recipes_of};
+use super::start::Start;
 use crate::checks::tests_changed::is_test;
 use crate::command_line::{After, CommandLine, Simple, entered};
 use crate::pattern::Pattern;
 use crate::text::{file_ending, file_name, has_word};
 use globset::Glob;
 use std::collections::BTreeSet;
-
-/// The tree before the run. Paths are relative to the top of the work tree.
-pub trait Start {
-    /// Whether a path is a file or a link.
-    fn is_file(&self, path: &str) -> bool;
-    /// Whether a path is a directory.
-    fn is_directory(&self, path: &str) -> bool;
-    /// The paths of all files, sorted. It takes longer than the rest.
-    fn paths(&self) -> &[String];
-    /// The content of a file, if it is text within a size limit.
-    fn read(&self, path: &str) -> Option<String>;
-}
 
 /// What the command lines of a set of checks name.
 #[derive(Debug, Default)]

@@ -42,7 +42,7 @@ pub(super) use node::hollow_results;
 pub(super) use other::is_file;
 
 use super::counts::Counts;
-use super::diagnostic::{Output, Sink};
+use super::diagnostic::{Diagnostic, Output, Sink};
 use regex::{Regex, RegexSet, RegexSetBuilder};
 use shape::Below;
 use std::sync::LazyLock;
@@ -199,6 +199,16 @@ impl Tool {
 /// The name and kind of every known tool, in the order of the table.
 pub(super) fn tools() -> impl Iterator<Item = (&'static str, ToolKind)> {
     TABLE.iter().map(|tool| (tool.name, tool.kind))
+}
+
+impl Diagnostic {
+    /// Whether a linter reported it. flake8 and its like print the form of a compiler, with a number for each rule.
+    pub fn is_of_linter(&self) -> bool {
+        let is_it = |(tool, kind)| self.source == tool && kind == ToolKind::Lint;
+        let code = self.code.as_deref().unwrap_or_default();
+        let is_numbered = self.source == "other" && code.ends_with(|c: char| c.is_ascii_digit());
+        is_numbered || tools().any(is_it)
+    }
 }
 
 /// The tools whose signs `plain` contains.

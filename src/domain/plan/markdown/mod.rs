@@ -1,6 +1,7 @@
 //! Plans in Markdown: checklists, or headings.
 
 pub(super) mod boxes;
+mod headings;
 mod keys;
 pub(super) mod label;
 pub(super) mod outline;
@@ -156,7 +157,7 @@ pub(super) fn drafts(
             draft.status = TaskStatus::Done;
         }
         for (id, _) in &mut draft.depends_on {
-            if let Some((named, _)) = rule::label(id) {
+            if let Some((named, _)) = headings::label(id) {
                 *id = named;
             } else if id.bytes().all(|byte| byte.is_ascii_digit()) && !source.listed.are_labelled {
                 *id = format!("t{id}");

@@ -1,6 +1,6 @@
 //! The headings and checkboxes of a Markdown text. A Markdown parser recognises code fences, quotes and HTML.
 
-use super::rule::{APART, informs, is_one_of, label};
+use super::headings::{APART, informs, is_acceptance, is_criteria_heading, is_one_of};
 use crate::text::has_word;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use std::ops::Range;
@@ -335,40 +335,6 @@ pub(super) fn options() -> Options {
 
 pub(super) fn level_of(level: HeadingLevel) -> u8 {
     level as u8
-}
-
-/// First words of a heading that asks for something about criteria.
-const WORK_VERBS: &str = "add check confirm create define document ensure fix implement meet test update validate verify write";
-
-/// Whether a heading announces acceptance criteria, and is not itself a task about them.
-pub(super) fn is_criteria_heading(text: &str) -> bool {
-    const NAMES: [&str; 6] = [
-        "acceptance criteria",
-        "acceptance check",
-        "completion criteria",
-        "success criteria",
-        "definition of done",
-        "exit criteria",
-    ];
-    let words = text.to_lowercase();
-    let first = words.split(' ').next().unwrap_or_default();
-    let is_work = label(text).is_some() || has_word(WORK_VERBS, first);
-    !is_work && (is_acceptance(text) || NAMES.iter().any(|name| words.contains(name)))
-}
-
-/// Whether a line or an item announces acceptance criteria.
-pub(super) fn is_acceptance(text: &str) -> bool {
-    let words = text.trim().trim_end_matches(':').trim().to_lowercase();
-    matches!(
-        words.as_str(),
-        "acceptance"
-            | "acceptance criteria"
-            | "acceptance tests"
-            | "definition of done"
-            | "done when"
-            | "exit criteria"
-            | "success criteria"
-    )
 }
 
 /// Extracts the acceptance criteria from a text: the items of the list after a line or an item "Acceptance",

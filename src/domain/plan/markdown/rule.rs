@@ -6,24 +6,12 @@
 //! 3. Otherwise boxes are tasks, except those of a closing list and those below another box.
 //! 4. Otherwise `##` headings are tasks, except those that only inform.
 
+use super::headings::{informs, is_one_of, label, token};
 use super::label::is_task_list;
-use super::outline::{Heading, Item, Mark, Outline, is_criteria_heading, is_struck};
+use super::outline::{Heading, Item, Mark, Outline, is_struck};
 use crate::text::{count, has_word, one_line};
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// Headings whose sections inform about a plan and are not tasks.
-const ABOUT: &str = "\
-    about|approach|architecture|assumptions|background|completed|constraints|context|current state|\
-    dependencies|description|done|execution handoff|file structure|files|global constraints|glossary|goal|\
-    goals|introduction|links|motivation|notes|objective|objectives|overview|problem|problem statement|\
-    progress|references|requirements|resources|risks|scope|self-review|status|summary|table of contents|\
-    tech stack|technical details|timeline";
-
-/// Headings of what a plan leaves for later or for others. Boxes below them are not tasks either.
-pub(super) const APART: &str = "\
-    deferred|future|future work|non-goals|non goals|open questions|out of scope|prerequisites|questions|\
-    rollback|rollback plan";
 
 /// Headings of sections that may hold tasks by their state.
 const STATES: &str = "completed|done|progress|status";
@@ -36,9 +24,6 @@ const CLOSING: &str = "\
 /// Headings whose numbered headings are tasks.
 const TASK_LISTS: &str =
     "implementation steps|implementation tasks|steps|task breakdown|task list|tasks|todo";
-
-/// Words that make a heading with a number a task.
-const TASK_WORDS: &[&str] = &["task", "step", "story", "todo", "iteration"];
 
 /// Words that make a heading with a number a group of tasks.
 const GROUP_WORDS: &str = "epic milestone part phase sprint stage";
@@ -465,11 +450,6 @@ fn says(number: usize, place: &str, one: &str, many: &str) -> String {
     format!("{} {place} {verb}", count(number as u64, "box"))
 }
 
-/// Whether a heading's section informs about the plan or its result.
-pub(super) fn informs(heading: &str) -> bool {
-    is_one_of(ABOUT, heading) || is_one_of(APART, heading) || is_criteria_heading(heading)
-}
-
 /// Whether a heading is `Phase 2` or the like.
 fn is_group(heading: &str) -> bool {
     let mut words = heading.split([' ', ':']);
@@ -487,63 +467,4 @@ fn counted(heading: &Heading) -> Option<(String, u32)> {
     let number = label(&heading.text)?.0.strip_prefix('t')?.parse().ok()?;
     let word = heading.text.split([' ', '-']).next()?;
     Some((word.to_lowercase(), number))
-}
-
-pub(super) fn is_one_of(names: &str, heading: &str) -> bool {
-    let numbered = |c: char| c.is_ascii_digit() || ".) ".contains(c);
-    let heading = heading.split(" (").next().unwrap_or_default();
-    let words = heading
-        .trim_start_matches(numbered)
-        .trim_end_matches(':')
-        .trim()
-        .to_lowercase();
-    names.split('|').any(|name| name == words)
-}
-
-/// The id and the title of a heading that names a task: `Task 3: Serve it`, `US-001: Serve it`.
-pub(super) fn label(heading: &str) -> Option<(String, &str)> {
-    let heading = heading.trim_start_matches(['*', '_', ' ']);
-    let begins = |word: &&&str| {
-        heading
-            .get(..word.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(word))
-    };
-    let heading = heading
-        .get(5..)
-        .filter(|_| begins(&&"user "))
-        .unwrap_or(heading);
-    let of_word = TASK_WORDS.iter().find(begins).and_then(|word| {
-        let rest = heading.get(word.len()..)?;
-        let number = rest.trim_start_matches([' ', '#', '-']);
-        (number.len() < rest.len()).then_some(number)
-    });
-    let (id, rest) = match of_word {
-        Some(number) => {
-            let (id, rest) = token(number);
-            let is_letter = id.len() == 1
-                && id.starts_with(|c: char| c.is_ascii_uppercase())
-                && rest.starts_with(':');
-            let is_number = id.starts_with(|c: char| c.is_ascii_digit());
-            (is_number || is_letter).then(|| (format!("t{id}"), rest))?
-        }
-        None => {
-            let (id, rest) = token(heading);
-            let number = ["US", "T"]
-                .iter()
-                .find_map(|prefix| id.strip_prefix(prefix))?
-                .trim_start_matches('-');
-            let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-            is_number.then(|| (id.to_owned(), rest))?
-        }
-    };
-    let title = rest.trim_start_matches([':', '.', ')', '-', '–', '—', '*', ' ', '|']);
-    Some((id, title.trim_end_matches(['*', ' '])))
-}
-
-/// The letters, digits, dots and hyphens at the beginning, and the rest.
-fn token(text: &str) -> (&str, &str) {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    let id = text[..end].trim_end_matches(['.', '-', '_']);
-    (id, &text[id.len()..])
 }
