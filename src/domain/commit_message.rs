@@ -356,9 +356,9 @@ fn without_emphasis(subject: &str) -> String {
     if subject.starts_with("**") && subject.matches("**").count() > 1 {
         return subject.replacen("**", "", 2);
     }
-    let inside = subject.strip_prefix(['*', '_']);
-    let inside = inside.and_then(|rest| rest.strip_suffix(['*', '_']));
-    inside.unwrap_or(subject).to_owned()
+    let inside = |mark: char| subject.strip_prefix(mark)?.strip_suffix(mark);
+    let found = ['*', '_'].into_iter().find_map(inside);
+    found.unwrap_or(subject).to_owned()
 }
 
 fn is_fence_or_blank(line: &str) -> bool {

@@ -150,7 +150,7 @@ fn every_other_wrong_value_says_what_was_expected() {
         ("push: yes", "f:1:7: push must be true or false, got yes"),
         (
             "commit_message: '{type}: {subjct}'",
-            "f:1:17: commit_message has no placeholder `{subjct}` (did you mean `{subject}`?)",
+            "f:1:17: commit_message has no placeholder `{subjct}` (did you mean `subject`?)",
         ),
         (
             "commit_message: conventionnal",
