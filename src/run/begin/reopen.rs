@@ -148,7 +148,7 @@ pub(crate) fn reopen(context: &Context, args: &RunArgs, left: LeftRun) -> Result
     }
     let redactor = redactor_of(&context.env, &credentials(&prepared.run.mcp));
     let place = Place {
-        run_dir: run_dir.without(redactor),
+        run_dir: run_dir.redacted_by(redactor),
         run_id: manifest.run_id,
         repo: CachedRepo::new(repo),
     };

@@ -117,9 +117,9 @@ impl RunDir {
         Ok(run_dir)
     }
 
-    /// The same, with these secrets.
+    /// The same, whose files this redacts.
     #[must_use]
-    pub fn without(self, redactor: Redactor) -> Self {
+    pub fn redacted_by(self, redactor: Redactor) -> Self {
         let redactor = Arc::new(redactor);
         Self { redactor, ..self }
     }
