@@ -2,6 +2,7 @@
 
 use super::exit::CancelReason;
 use super::service::kill_descendants;
+use futures_util::future::select_all;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{io, process, thread};
@@ -179,25 +180,22 @@ pub fn watch_parent(cancel: &Cancel) -> io::Result<()> {
     Ok(())
 }
 
-struct Handlers {
-    interrupt: Signal,
-    terminate: Signal,
-    quit: Signal,
-    hangup: Option<Signal>,
-}
+/// The handlers of signals, each with what the signal means.
+struct Handlers(Vec<(Signal, CancelReason)>);
 
 impl Handlers {
     fn install() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            quit: signal(SignalKind::quit())?,
-            hangup: if is_ignored(SignalKind::hangup()) {
-                None
-            } else {
-                Some(signal(SignalKind::hangup())?)
-            },
-        })
+        let mut kinds = vec![
+            (SignalKind::interrupt(), CancelReason::Interrupt),
+            (SignalKind::terminate(), CancelReason::Terminate),
+            (SignalKind::quit(), CancelReason::Terminate),
+        ];
+        if !is_ignored(SignalKind::hangup()) {
+            kinds.push((SignalKind::hangup(), CancelReason::Terminate));
+        }
+        let installed = kinds.into_iter();
+        let installed = installed.map(|(kind, reason)| Ok((signal(kind)?, reason)));
+        installed.collect::<io::Result<_>>().map(Self)
     }
 
     async fn serve(mut self, cancel: &Cancel) {
@@ -210,18 +208,13 @@ impl Handlers {
     }
 
     async fn next(&mut self) -> CancelReason {
-        let hangup = async {
-            match &mut self.hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = self.interrupt.recv() => CancelReason::Interrupt,
-            _ = self.terminate.recv() => CancelReason::Terminate,
-            _ = self.quit.recv() => CancelReason::Terminate,
-            _ = hangup => CancelReason::Terminate,
-        }
+        let each = self.0.iter_mut().map(|(signal, reason)| {
+            Box::pin(async {
+                signal.recv().await;
+                *reason
+            })
+        });
+        select_all(each).await.0
     }
 }
 
@@ -247,14 +240,9 @@ pub fn restore_signals() -> io::Result<()> {
 
 /// Whether this process ignores a signal, as far as the system reports it.
 pub(super) fn is_ignored(kind: SignalKind) -> bool {
-    let mask = std::fs::read_to_string("/proc/self/status")
-        .ok()
-        .and_then(|status| {
-            let ignored = status
-                .lines()
-                .find_map(|line| line.strip_prefix("SigIgn:"))?;
-            u64::from_str_radix(ignored.trim(), 16).ok()
-        });
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & (1 << (kind.as_raw_value() - 1)) != 0)
 }
 

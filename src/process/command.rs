@@ -50,6 +50,8 @@ pub struct Limits {
     pub timeout: Option<Duration>,
     /// The longest time without output on either pipe.
     pub stall: Option<Duration>,
+    /// The same before the first output, if it is less.
+    pub start: Option<Duration>,
     /// The time between SIGTERM and SIGKILL.
     pub grace: Duration,
 }
@@ -70,6 +72,7 @@ impl Default for Limits {
         Self {
             timeout: None,
             stall: None,
+            start: None,
             grace: Duration::from_secs(2),
         }
     }

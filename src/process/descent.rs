@@ -11,25 +11,16 @@ pub(super) fn claim(
     is_seed: impl Fn(&Proc) -> bool,
     is_marked: impl Fn(&Proc) -> bool,
 ) -> Vec<Proc> {
-    let mut ours: HashSet<i32> = procs
-        .iter()
-        .filter(|proc| is_seed(proc))
-        .map(|p| p.pid)
-        .collect();
-    ours.remove(&own);
+    let pids = |wanted: &dyn Fn(&Proc) -> bool| -> HashSet<i32> {
+        let others = procs.iter().filter(|proc| proc.pid != own && wanted(proc));
+        others.map(|proc| proc.pid).collect()
+    };
+    let mut ours = pids(&is_seed);
     add_descendants(procs, own, &mut ours);
-    let marked: Vec<i32> = procs
-        .iter()
-        .filter(|proc| proc.pid != own && !ours.contains(&proc.pid) && is_marked(proc))
-        .map(|proc| proc.pid)
-        .collect();
-    ours.extend(marked);
+    ours.extend(pids(&|proc| !ours.contains(&proc.pid) && is_marked(proc)));
     add_descendants(procs, own, &mut ours);
-    procs
-        .iter()
-        .filter(|proc| ours.contains(&proc.pid))
-        .copied()
-        .collect()
+    let ours = procs.iter().filter(|proc| ours.contains(&proc.pid));
+    ours.copied().collect()
 }
 
 fn add_descendants(procs: &[Proc], own: i32, ours: &mut HashSet<i32>) {

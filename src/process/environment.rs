@@ -66,12 +66,12 @@ pub fn environment(base: &[(OsString, OsString)], extra: &[String]) -> Environme
         .filter(|(name, value)| is_passed_on(name, value, extra) && seen.insert(name))
         .cloned()
         .collect();
-    let mut refused: Vec<String> = Vec::new();
-    for name in extra.iter().filter(|name| is_the_runners(name)) {
-        if !refused.contains(name) {
-            refused.push(name.clone());
-        }
-    }
+    let mut told = HashSet::new();
+    let refused = extra
+        .iter()
+        .filter(|name| is_the_runners(name) && told.insert(*name))
+        .cloned()
+        .collect();
     Environment { variables, refused }
 }
 
@@ -85,10 +85,7 @@ fn is_passed_on(name: &OsStr, value: &OsStr, extra: &[String]) -> bool {
     }
     // npm reads its own in lower case.
     let upper = name.to_ascii_uppercase();
-    let by_prefix = || {
-        let is_of_prefix = begins_with_word(PREFIXES, &upper);
-        is_of_prefix && !has_password(&upper, value)
-    };
+    let by_prefix = || begins_with_word(PREFIXES, &upper) && !has_password(&upper, value);
     ((has_word(NAMES, name) || by_prefix()) && !is_secret(&upper))
         || extra.iter().any(|extra| extra == name)
 }
@@ -96,11 +93,9 @@ fn is_passed_on(name: &OsStr, value: &OsStr, extra: &[String]) -> bool {
 /// Whether the value holds a password: the URL of a private index, or what Bundler takes for a host.
 fn has_password(name: &str, value: &OsStr) -> bool {
     let value = value.to_string_lossy();
-    let authority = value
+    let is_login = value
         .split_once("://")
-        .map(|(_, rest)| rest.split('/').next());
-    let is_login = authority
-        .flatten()
+        .and_then(|(_, rest)| rest.split('/').next())
         .is_some_and(|authority| authority.contains('@'));
     is_login || (name.starts_with("BUNDLE_") && name.contains("__"))
 }

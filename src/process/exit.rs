@@ -109,11 +109,8 @@ impl fmt::Display for Exit {
 
 impl From<ExitStatus> for Status {
     fn from(status: ExitStatus) -> Self {
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Self::Code(code),
-            (None, Some(signal)) => Self::Signal(signal),
-            (None, None) => Self::Code(status.into_raw()),
-        }
+        let by_signal = || Self::Signal(status.signal().unwrap_or_default());
+        status.code().map_or_else(by_signal, Self::Code)
     }
 }
 

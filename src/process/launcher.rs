@@ -1,9 +1,11 @@
 //! The launcher of a child, as the run sees it.
 
 use crate::sandbox::{Report, Status};
+use rustix::buffer::spare_capacity;
 use std::fs::File;
 use std::future::pending;
 use std::io;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
 /// The longest report, in bytes.
@@ -15,7 +17,6 @@ const LIMIT: usize = 8 << 10;
 pub(super) struct Launcher {
     told: Receiver,
     text: Vec<u8>,
-    is_over: bool,
 }
 
 impl Launcher {
@@ -24,49 +25,31 @@ impl Launcher {
     pub(super) fn new(told: File) -> io::Result<Self> {
         Ok(Self {
             told: Receiver::from_file(told)?,
-            text: Vec::new(),
-            is_over: false,
+            text: Vec::with_capacity(LIMIT),
         })
     }
 
     /// The report so far.
     pub(super) fn report(&mut self) -> Report {
-        let mut part = [0; 512];
-        loop {
-            // The runtime may not know yet that there is something to read.
-            let count = rustix::io::read(&self.told, &mut part);
-            if !self.add(&part, count) {
-                return Report::read(&self.text);
-            }
-        }
+        // The runtime may not know yet that there is something to read.
+        while self.text.len() < LIMIT
+            && rustix::io::read(&self.told, spare_capacity(&mut self.text))
+                .is_ok_and(|count| count > 0)
+        {}
+        Report::read(&self.text)
     }
 
     /// Waits until the child has ended and has left processes running. Returns the child's exit status.
     async fn left_processes(&mut self) -> Status {
-        let mut part = [0; 512];
         loop {
             if let Some(status) = Report::read(&self.text).leaves {
                 return status;
             }
-            if self.is_over || self.told.readable().await.is_err() {
+            let is_full = self.text.len() >= LIMIT;
+            if is_full || !matches!(self.told.read_buf(&mut self.text).await, Ok(1..)) {
                 return pending().await;
             }
-            let count = self.told.try_read(&mut part);
-            self.add(&part, count);
         }
-    }
-
-    /// Adds what was read. Returns whether there may be more.
-    fn add<E: Into<io::Error>>(&mut self, part: &[u8], count: Result<usize, E>) -> bool {
-        match count.map_err(Into::into) {
-            Ok(count) if count > 0 && self.text.len() < LIMIT => {
-                self.text.extend(part.get(..count).unwrap_or_default());
-                return true;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Ok(_) | Err(_) => self.is_over = true,
-        }
-        false
     }
 }
 

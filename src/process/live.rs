@@ -16,7 +16,7 @@ use super::host::{Proc, State};
 use super::launcher::{self, Launcher};
 use super::output::Output;
 use super::registry;
-use super::service::{Registration, Service};
+use super::service::{Registration, Service, discard};
 use super::spawn::Started;
 use super::tree::{Tree, gives_up};
 use super::{marker, spawn};
@@ -140,7 +140,7 @@ struct Live<'a> {
     unwritten: Cow<'a, [u8]>,
     written: usize,
     began: Instant,
-    last_output: Instant,
+    last_output: Option<Instant>,
     cancel: &'a Cancel,
     on_output: &'a mut dyn FnMut(StreamKind, &[u8]),
 }
@@ -172,7 +172,7 @@ impl<'a> Live<'a> {
             launcher,
         } = started;
         Self {
-            tree: Tree::new(registration.origin().clone()),
+            tree: Tree::new(registration.origin.clone()),
             registration,
             launcher,
             first_process: None,
@@ -193,7 +193,7 @@ impl<'a> Live<'a> {
             written: 0,
             child,
             began,
-            last_output: Instant::now(),
+            last_output: None,
             cancel,
             on_output,
         }
@@ -201,11 +201,8 @@ impl<'a> Live<'a> {
 
     /// Reads the launcher's report and applies it to the child's exit status.
     fn hear_launcher(&mut self) -> Report {
-        let report = self
-            .launcher
-            .as_mut()
-            .map(Launcher::report)
-            .unwrap_or_default();
+        let report = self.launcher.as_mut().map(Launcher::report);
+        let report = report.unwrap_or_default();
         self.first_process = report.first_process;
         if let (Some(signal), Some(_)) = (report.signal, self.raw) {
             self.raw = Some(Status::Signal(signal));
@@ -307,7 +304,7 @@ impl<'a> Live<'a> {
         // long.
         let urgency = ended_by_itself.then_some(Urgency::Asked);
         while self.output_is_open() {
-            let quiet = self.last_output.max(ended) + DRAIN_QUIET;
+            let quiet = self.last_output.map_or(ended, |last| last.max(ended)) + DRAIN_QUIET;
             let due = quiet.min(ended + DRAIN_LIMIT);
             if Instant::now() >= due {
                 return true;
@@ -385,7 +382,7 @@ impl<'a> Live<'a> {
     /// that starts a successor and ends.
     fn remaining(&mut self, left: &[Proc]) -> Vec<Proc> {
         let launcher = self.launcher.is_some() && !self.reaped;
-        let launcher = launcher.then(|| self.registration.origin().main.pid);
+        let launcher = launcher.then_some(self.registration.origin.main.pid);
         let own = [self.first_process, launcher];
         let but_first = |procs: &[Proc]| -> Vec<Proc> {
             let others = procs.iter().filter(|proc| !own.contains(&Some(proc.pid)));
@@ -436,15 +433,14 @@ impl<'a> Live<'a> {
     /// Lets the descendants continue as a service.
     fn keep(self, left: &[Proc], output_held_open: bool) -> (Ended, Service) {
         let ended = self.ended(None, Vec::new(), output_held_open);
-        self.registration.keep(left);
-        let service = Service::new(
-            self.registration,
-            self.tree,
-            self.child,
-            self.launcher,
-            self.stdout.pipe,
-            self.stderr.pipe,
-        );
+        registry::keep(&self.registration.origin, left);
+        let service = Service {
+            registration: self.registration,
+            tree: self.tree,
+            child: self.child,
+            _launcher: self.launcher,
+            readers: [self.stdout.pipe.map(discard), self.stderr.pipe.map(discard)],
+        };
         (ended, service)
     }
 
@@ -506,14 +502,14 @@ impl<'a> Live<'a> {
                 read = self.stdout.read() => {
                     let chunk = self.stdout.accept(read);
                     if !chunk.is_empty() {
-                        self.last_output = Instant::now();
+                        self.last_output = Some(Instant::now());
                         (self.on_output)(StreamKind::Stdout, chunk);
                     }
                 }
                 read = self.stderr.read() => {
                     let chunk = self.stderr.accept(read);
                     if !chunk.is_empty() {
-                        self.last_output = Instant::now();
+                        self.last_output = Some(Instant::now());
                         (self.on_output)(StreamKind::Stderr, chunk);
                     }
                 }
@@ -522,7 +518,7 @@ impl<'a> Live<'a> {
                     None => self.stdin = None,
                 },
                 status = self.child.wait(), if !self.reaped => {
-                    self.registration.origin().set_reaped();
+                    self.registration.origin.set_reaped();
                     self.reaped = true;
                     if !self.exited {
                         self.exited = true;
@@ -575,15 +571,21 @@ async fn write(stdin: &mut Option<ChildStdin>, bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// When the child reaches its next limit without further output, and which limit that is.
-fn next_limit(limits: &Limits, began: Instant, last_output: Instant) -> Option<(Instant, Exit)> {
+/// When a child reaches its next limit without further output, and which limit that is.
+fn next_limit(
+    limits: &Limits,
+    began: Instant,
+    last_output: Option<Instant>,
+) -> Option<(Instant, Exit)> {
     // A limit that the clock cannot represent is no limit.
     let timeout = limits
         .timeout
         .and_then(|after| Some((began.checked_add(after)?, Exit::TimedOut { after })));
-    let stall = limits
-        .stall
-        .and_then(|after| Some((last_output.checked_add(after)?, Exit::Stalled { after })));
+    let start = limits.start.filter(|_| last_output.is_none());
+    let silent = last_output.unwrap_or(began);
+    let stall = start
+        .or(limits.stall)
+        .and_then(|after| Some((silent.checked_add(after)?, Exit::Stalled { after })));
     timeout.into_iter().chain(stall).min_by_key(|(at, _)| *at)
 }
 

@@ -33,17 +33,15 @@ pub fn kill_marked(marker: &str) -> Vec<Leaked> {
     let mut find = || -> Vec<Proc> {
         let procs = host::scan();
         let spared = lineage(&procs, host::own_pid());
-        let found = descent::claim(
+        let mut found = descent::claim(
             &procs,
             host::own_pid(),
             |proc| known.contains(&proc.identity()),
             |proc| !spared.contains(&proc.pid) && host::environ_contains(proc.pid, &entries),
         );
         known.extend(found.iter().map(Proc::identity));
+        found.retain(|proc| proc.state != State::Dead && !spared.contains(&proc.pid));
         found
-            .into_iter()
-            .filter(|proc| proc.state != State::Dead && !spared.contains(&proc.pid))
-            .collect()
     };
     let described = describe(&find());
     tree::kill_all(&mut find);
@@ -71,11 +69,9 @@ pub fn outlast(entry: &OsStr, patience: Duration) {
 
 /// The processes with their command lines, before they are killed.
 pub(super) fn describe(procs: &[Proc]) -> Vec<(Proc, String)> {
-    procs
-        .iter()
-        .take(MAX_DESCRIBED)
-        .map(|proc| (*proc, host::command_line(proc.pid)))
-        .collect()
+    let described = procs.iter().take(MAX_DESCRIBED);
+    let described = described.map(|proc| (*proc, host::command_line(proc.pid)));
+    described.collect()
 }
 
 /// The same processes after they were killed.
@@ -97,10 +93,8 @@ fn lineage(procs: &[Proc], pid: i32) -> HashSet<i32> {
     let mut lineage = HashSet::new();
     let mut next = Some(pid);
     while let Some(pid) = next.filter(|pid| lineage.insert(*pid)) {
-        next = procs
-            .iter()
-            .find(|proc| proc.pid == pid)
-            .map(|proc| proc.parent);
+        let proc = procs.iter().find(|proc| proc.pid == pid);
+        next = proc.map(|proc| proc.parent);
     }
     lineage
 }

@@ -81,17 +81,6 @@ impl Origin {
     }
 }
 
-/// How to treat adopted orphans.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct OrphanPolicy {
-    /// Children that are still waited for. They are never orphans.
-    pub(super) waited_for: Vec<i32>,
-    /// Whether an orphan without a marker belongs to the only active run.
-    pub(super) adopts: bool,
-    /// Processes that may continue, by id and start time.
-    pub(super) kept: HashSet<(i32, u64)>,
-}
-
 /// Makes this process the parent of every descendant that loses its own parent (a daemon), and the owner
 /// of all of its children: orphans are reaped, and end with the run that they belong to. Call this once,
 /// in a program that starts children only through [`super::run`]: other children lose their exit status
@@ -185,60 +174,35 @@ pub fn while_nothing_starts<T>(something: impl FnOnce() -> T) -> T {
     something()
 }
 
-/// The processes among which those of a child are, and how it has to treat them. All of them started with it or
-/// later, except for those of services.
-pub(super) fn survey(child: &Origin) -> (Vec<Proc>, OrphanPolicy) {
+/// The processes among which those of a child are, and the ids of its orphans. All of them started with it or later,
+/// except for those of services.
+pub(super) fn survey(child: &Origin) -> (Vec<Proc>, HashSet<i32>) {
     let mut registry = lock();
     let services = registry.kept.iter().map(|ended| ended.origin.main.start);
     let since = services.fold(child.main.start, u64::min);
     let mut procs = host::scan();
     procs.retain(|proc| proc.start >= since);
-    registry
-        .kept
-        .iter_mut()
-        .for_each(|ended| ended.add_descendants(&procs));
-    let others = registry
-        .kept
-        .iter()
-        .filter(|other| other.origin.marker != child.marker);
-    let policy = OrphanPolicy {
-        waited_for: registry.waited_for(),
-        adopts: registry.adopts(),
-        kept: others
-            .flat_map(|other| other.members.iter().copied())
-            .collect(),
-    };
-    (procs, policy)
+    registry.update_kept(&procs);
+    let orphans = registry.orphans_of(child, &procs).map(|proc| proc.pid);
+    let orphans = orphans.collect();
+    (procs, orphans)
 }
 
-/// Adopted orphans, started at `since` or later, that no run waits for and that belong to no service:
-/// those of the only child that is running or has just ended. Empty if that is not known.
-pub(super) fn orphans(since: u64) -> Vec<Proc> {
+/// The orphans that this process has adopted from a child.
+pub(super) fn orphans(child: &Origin) -> Vec<Proc> {
     let registry = lock();
-    if !registry.adopts() {
-        return Vec::new();
-    }
-    let waited_for = registry.waited_for();
-    let is_kept = |proc: &Proc| {
-        let mut kept = registry.kept.iter();
-        kept.any(|child| child.members.contains(&proc.identity()))
-    };
-    let children = host::children().into_iter();
-    let unknown = children.filter(|pid| !waited_for.contains(pid));
-    let orphans = unknown.filter_map(host::find);
-    orphans
-        .filter(|proc| proc.start >= since && !is_kept(proc))
-        .collect()
+    let children: Vec<Proc> = host::children()
+        .into_iter()
+        .filter_map(host::find)
+        .collect();
+    registry.orphans_of(child, &children).copied().collect()
 }
 
 /// Updates the processes of services before these lose their parents.
 pub(super) fn update_kept() {
     if !lock().kept.is_empty() {
         let procs = host::scan();
-        lock()
-            .kept
-            .iter_mut()
-            .for_each(|ended| ended.add_descendants(&procs));
+        lock().update_kept(&procs);
     }
 }
 
@@ -285,9 +249,24 @@ impl Registry {
             .retain(|known| known.origin.main.identity() != main);
     }
 
-    /// Whether an orphan belongs to the only active run.
-    fn adopts(&self) -> bool {
-        self.owns_every_child && self.active.len() <= 1
+    fn update_kept(&mut self, procs: &[Proc]) {
+        let kept = self.kept.iter_mut();
+        kept.for_each(|ended| ended.add_descendants(procs));
+    }
+
+    /// The processes that only this child can have left behind: those that this process has adopted, that no run waits
+    /// for and that belong to no other service. None if more than one child is running.
+    fn orphans_of<'p>(&self, child: &Origin, procs: &'p [Proc]) -> impl Iterator<Item = &'p Proc> {
+        let adopts = self.owns_every_child && self.active.len() <= 1;
+        let (own, since) = (host::own_pid(), child.main.start);
+        let waited_for = self.waited_for();
+        let others = self.kept.iter();
+        let others = others.filter(|other| other.origin.marker != child.marker);
+        let kept: HashSet<_> = others.flat_map(|other| other.members.clone()).collect();
+        procs.iter().filter(move |proc| {
+            let is_adopted = adopts && proc.parent == own && !waited_for.contains(&proc.pid);
+            is_adopted && proc.start >= since && !kept.contains(&proc.identity())
+        })
     }
 
     /// Children that are waited for, including the launchers of processes that may continue.

@@ -1,13 +1,12 @@
 //! Processes that a command leaves running on purpose, such as a database for tests or a development
 //! server.
 
-use super::host::Proc;
 use super::launcher::Launcher;
 use super::registry::{self, Origin};
 use super::tree::Tree;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdout};
+use tokio::process::Child;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -22,37 +21,16 @@ const CHUNK: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Service {
     // Declared first to be dropped first: it kills what is still alive.
-    registration: Registration,
-    tree: Tree,
+    pub(super) registration: Registration,
+    pub(super) tree: Tree,
     /// The process that was started. If it is a launcher, it is still running.
-    child: Child,
+    pub(super) child: Child,
     /// Dropping it ends the processes.
-    _launcher: Option<Launcher>,
-    readers: [Option<JoinHandle<()>>; 2],
+    pub(super) _launcher: Option<Launcher>,
+    pub(super) readers: [Option<JoinHandle<()>>; 2],
 }
 
 impl Service {
-    /// The service of a child whose registration keeps its processes.
-    pub(super) fn new(
-        registration: Registration,
-        tree: Tree,
-        child: Child,
-        launcher: Option<Launcher>,
-        stdout: Option<ChildStdout>,
-        stderr: Option<ChildStderr>,
-    ) -> Self {
-        Self {
-            registration,
-            tree,
-            child,
-            _launcher: launcher,
-            readers: [
-                stdout.map(|pipe| tokio::spawn(discard(pipe))),
-                stderr.map(|pipe| tokio::spawn(discard(pipe))),
-            ],
-        }
-    }
-
     /// Ends all processes: SIGTERM, and SIGKILL for those left after `grace`.
     pub async fn end(mut self, grace: Duration) {
         // A grace period that the clock cannot represent lasts until everything has ended.
@@ -73,9 +51,12 @@ impl Service {
     }
 }
 
-async fn discard(mut pipe: impl AsyncRead + Unpin) {
-    let mut buffer = vec![0; CHUNK];
-    while pipe.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+/// Reads and discards what comes of an output.
+pub(super) fn discard(mut pipe: impl AsyncRead + Unpin + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let mut buffer = vec![0; CHUNK];
+        while pipe.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+    })
 }
 
 /// How long to wait for a launcher whose descendants have all ended.
@@ -85,32 +66,11 @@ const REAPING: Duration = Duration::from_secs(1);
 /// all of its descendants, so that an abandoned run leaves nothing behind.
 #[derive(Debug)]
 pub(super) struct Registration {
-    origin: Origin,
-    released: bool,
+    pub(super) origin: Origin,
+    pub(super) released: bool,
 }
 
 impl Registration {
-    /// Starts a child and registers it in one step.
-    pub(super) fn start<T, E>(
-        launch: impl FnOnce() -> Result<(T, Origin), E>,
-    ) -> Result<(T, Self), E> {
-        let (child, origin) = registry::start(launch)?;
-        let registration = Self {
-            origin,
-            released: false,
-        };
-        Ok((child, registration))
-    }
-
-    pub(super) fn origin(&self) -> &Origin {
-        &self.origin
-    }
-
-    /// Lets these descendants of an ended child continue while other children run.
-    pub(super) fn keep(&self, members: &[Proc]) {
-        registry::keep(&self.origin, members);
-    }
-
     /// Waits for the end of the child after all of its descendants have ended.
     pub(super) async fn reap(&self, child: &mut Child) {
         if timeout(REAPING, child.wait()).await.is_ok() {

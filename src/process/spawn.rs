@@ -18,7 +18,7 @@ use super::exit::Exit;
 use super::host::{self, Proc, State};
 use super::launcher::Launcher;
 use super::programs;
-use super::registry::Origin;
+use super::registry::{self, Origin};
 use super::service::Registration;
 use crate::domain::settings::variables::PROCESS_ID;
 use crate::sandbox::{self, Launch, Policy, Report};
@@ -57,22 +57,15 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
         Input::Null => Stdio::null(),
         Input::Bytes(_) | Input::Dialogue(_) => Stdio::piped(),
     };
-    let confined = spec
-        .sandbox
-        .as_ref()
-        .map(|policy| confined(spec, policy))
-        .transpose()?;
+    let policy = spec.sandbox.as_ref();
+    let confined = policy.map(|policy| confined(spec, policy)).transpose()?;
     let (program, name, args) = match &confined {
         Some(it) => (
-            sandbox::OWN_PROGRAM.as_ref(),
+            OsStr::new(sandbox::OWN_PROGRAM),
             sandbox::NAME.as_ref(),
             &it.args,
         ),
-        None => (
-            spec.program.as_os_str(),
-            spec.program.as_os_str(),
-            &spec.args,
-        ),
+        None => (&*spec.program, &*spec.program, &spec.args),
     };
     #[expect(
         clippy::disallowed_methods,
@@ -94,23 +87,24 @@ fn try_start(spec: &CommandSpec) -> io::Result<Started> {
         // A launcher makes a session of its own instead, which is a group, too.
         command.process_group(0);
     }
-    let launched: io::Result<_> = Registration::start(|| {
+    let launched: io::Result<_> = registry::start(|| {
         if let Some(it) = &confined {
             // Only this child is started while the registry is locked, so only it inherits the pipe.
             fcntl_setfd(&it.told, FdFlags::empty())?;
         }
         let child = command.spawn()?;
-        let pid = child
-            .id()
-            .and_then(|pid| i32::try_from(pid).ok())
-            .ok_or_else(|| io::Error::other("the child has no process id"))?;
+        let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+        let pid = pid.ok_or_else(|| io::Error::other("the child has no process id"))?;
         let origin = Origin::new(birth(pid), format!("{PROCESS_ID}={id}"), confined.is_some());
         Ok((child, origin))
     });
-    let (child, registration) = launched?;
+    let (child, origin) = launched?;
     Ok(Started {
         child,
-        registration,
+        registration: Registration {
+            origin,
+            released: false,
+        },
         launcher: confined.map(|confined| confined.launcher),
     })
 }
@@ -185,32 +179,24 @@ fn explain(spec: &CommandSpec, error: &io::Error) -> Exit {
         return Exit::SpawnFailed { why };
     }
     let program = file_of(spec);
-    match (error.kind(), program) {
-        (ErrorKind::NotFound, Some(path)) => Exit::NotExecutable {
-            why: format!("the interpreter or loader of {} is missing", path.display()),
-        },
-        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => Exit::NotFound,
-        (ErrorKind::PermissionDenied, Some(path)) => {
-            let why = if path.is_dir() {
-                "a directory"
-            } else {
-                "permission denied"
-            };
-            Exit::NotExecutable {
-                why: format!("{}: {why}", path.display()),
-            }
+    let is_no_program = error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error());
+    let why = match (error.kind(), &program) {
+        (ErrorKind::NotFound, Some(path)) => {
+            let why = format!("the interpreter or loader of {} is missing", path.display());
+            return Exit::NotExecutable { why };
         }
-        (_, Some(path))
-            if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) =>
-        {
-            Exit::NotExecutable {
-                why: format!("{}: not a program for this system", path.display()),
-            }
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => return Exit::NotFound,
+        (ErrorKind::PermissionDenied, Some(path)) if path.is_dir() => "a directory",
+        (ErrorKind::PermissionDenied, Some(_)) => "permission denied",
+        (_, Some(_)) if is_no_program => "not a program for this system",
+        _ => {
+            let why = error.to_string();
+            return Exit::SpawnFailed { why };
         }
-        _ => Exit::SpawnFailed {
-            why: error.to_string(),
-        },
-    }
+    };
+    let program = program.unwrap_or_default();
+    let why = format!("{}: {why}", program.display());
+    Exit::NotExecutable { why }
 }
 
 /// The file for the program's name, executable or not.

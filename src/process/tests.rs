@@ -12,7 +12,6 @@ use std::env;
 use std::fs;
 use std::process::Command;
 
-use rustix::process::Signal;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -339,16 +338,4 @@ async fn a_cancelled_child_hears_the_farewell_before_the_signal() {
         }
     }
     panic!("the signal did not come before the end of the grace");
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_process_is_ending_from_the_moment_it_is_killed() {
-    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-    let proc = host::find(i32::try_from(child.id()).unwrap()).unwrap();
-    assert!(!host::is_ending(&proc));
-    assert!(host::signal(&proc, Signal::KILL));
-    assert!(host::is_ending(&proc));
-    child.wait().unwrap();
-    assert!(host::is_ending(&proc));
 }

@@ -22,6 +22,14 @@ pub struct SandboxPaths {
     pub hidden: Vec<PathBuf>,
 }
 
+impl SandboxPaths {
+    /// The hidden sockets, except for those that are such a place themselves.
+    fn hidden_but(&self, places: &[PathBuf]) -> Vec<PathBuf> {
+        let hidden = self.hidden.iter().filter(|path| !places.contains(path));
+        hidden.cloned().collect()
+    }
+}
+
 /// Entries of the git directory that configure git or that git executes.
 const GIT_CONFIGURATION: &[&str] = &["config", "config.worktree", "hooks", "info"];
 
@@ -38,8 +46,7 @@ pub fn policy(
     let mut policy = Policy::of(level);
     policy.write = vec![around.work_tree.clone(), around.temporary.clone()];
     policy.write_below = vec![around.temporary.clone()];
-    let hidden = around.hidden.iter().filter(|path| !places.contains(path));
-    policy.hidden = hidden.cloned().collect();
+    policy.hidden = around.hidden_but(places);
     git(around, &mut policy);
     let mut refused = Vec::new();
     for place in places {
@@ -80,32 +87,25 @@ pub fn policy(
 /// need a mount namespace.
 pub fn open_policy(level: Level, around: &SandboxPaths, places: &[PathBuf]) -> Policy {
     let mut policy = Policy::of(level);
-    let hidden = around.hidden.iter().filter(|path| !places.contains(path));
-    policy.hidden = hidden.cloned().collect();
+    policy.hidden = around.hidden_but(places);
     policy.write = vec![around.work_tree.clone()];
     writable_git(around, &mut policy);
     policy.write.extend(places.iter().cloned());
     let is_below_one = |path: &&PathBuf| places.iter().any(|place| path.starts_with(place));
-    let read_only: Vec<PathBuf> = around
-        .protected
-        .iter()
-        .filter(is_below_one)
-        .cloned()
-        .collect();
+    let read_only = around.protected.iter().filter(is_below_one);
+    let read_only: Vec<PathBuf> = read_only.cloned().collect();
     let kept = [read_only.as_slice(), &policy.hidden, &policy.write[..1]].concat();
     pin_parents(&mut policy, &kept, places);
-    if places
-        .iter()
-        .any(|place| around.work_tree.starts_with(place))
-    {
+    if is_below_one(&&around.work_tree) {
         policy.pinned.push(around.work_tree.clone());
     }
-    let written = policy
+    let is_below_another = |path: &&PathBuf| {
+        read_only.iter().any(|place| path.starts_with(place)) && !read_only.contains(path)
+    };
+    policy.write_below = policy
         .write
         .iter()
-        .filter(|path| read_only.iter().any(|place| path.starts_with(place)));
-    policy.write_below = written
-        .filter(|path| !read_only.contains(path))
+        .filter(is_below_another)
         .cloned()
         .collect();
     policy.read_only = read_only;
@@ -126,8 +126,7 @@ pub fn policy_of_filters(level: Level, around: &SandboxPaths, places: &[PathBuf]
     };
     policy.write = places.iter().filter(is_apart).cloned().collect();
     if level >= Level::Namespaces {
-        let hidden = around.hidden.iter().filter(|path| !places.contains(path));
-        policy.hidden = hidden.cloned().collect();
+        policy.hidden = around.hidden_but(places);
     }
     policy
 }
@@ -164,13 +163,8 @@ fn writable_git(around: &SandboxPaths, policy: &mut Policy) {
 
 fn git(around: &SandboxPaths, policy: &mut Policy) {
     writable_git(around, policy);
-    let SandboxPaths {
-        git_dir,
-        common_dir,
-        ..
-    } = around;
-    policy.pinned.push(git_dir.clone());
-    let mut directories: Vec<&Path> = vec![git_dir, common_dir];
+    policy.pinned.push(around.git_dir.clone());
+    let mut directories = vec![&around.git_dir, &around.common_dir];
     directories.dedup();
     for directory in directories {
         let files = GIT_CONFIGURATION.iter().map(|name| directory.join(name));

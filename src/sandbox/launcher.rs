@@ -33,13 +33,13 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     match done {
         Ok(code) => Some(code),
         Err(Failure::NotConfined(why)) => {
-            reporter.write("not-confined", why);
+            reporter.write("not_confined", why);
             failed
         }
         Err(Failure::NotExecuted(error)) => {
             match error.raw_os_error() {
-                Some(number) => reporter.write("not-executed", number),
-                None => reporter.write("not-confined", error),
+                Some(number) => reporter.write("not_executed", number),
+                None => reporter.write("not_confined", error.to_string()),
             }
             failed
         }

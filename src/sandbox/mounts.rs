@@ -35,13 +35,10 @@ pub(super) fn leave(own: CloneFlags, cwd: &Path) -> Result<bool, Failure> {
     if is_root && unshare(own).is_ok() {
         return Ok(false);
     }
-    let (user, group) = (
-        rustix::process::geteuid().as_raw(),
-        rustix::process::getegid().as_raw(),
-    );
-    let owner = rustix::fs::stat(cwd)
-        .map_err(|error| format!("{}: {error}", cwd.display()))?
-        .st_uid;
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let found = rustix::fs::stat(cwd).map_err(|error| format!("{}: {error}", cwd.display()))?;
+    let owner = found.st_uid;
     if is_root && owner != user {
         let why = format!(
             "namespaces: root has no CAP_SYS_ADMIN here, and in a user namespace it could not write the files of \
@@ -77,21 +74,18 @@ pub(super) fn own(policy: &Policy, cwd: &Path, entrance: Option<Entrance>) -> Re
 /// Mounts a process table, shared memory and pseudo-terminals for the namespace.
 pub(super) fn own_processes() -> Result<(), Failure> {
     private()?;
-    let plain = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    let proc = Path::new("/proc");
-    mount("proc", proc, "proc", plain, None).map_err(|error| at(proc, error))?;
-    let memory = Path::new(OWN_MEMORY);
-    if memory.is_dir() {
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", memory, "tmpfs", flags, Some(c"mode=1777"))
-            .map_err(|error| at(memory, error))?;
-    }
-    let terminals = Path::new(OWN_TERMINALS);
-    if terminals.is_dir() {
-        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
-        let options = c"newinstance,ptmxmode=0666,mode=0620";
-        mount("devpts", terminals, "devpts", flags, Some(options))
-            .map_err(|error| at(terminals, error))?;
+    let (no_device, no_program) = (MountFlags::NODEV, MountFlags::NOEXEC);
+    let terminals = c"newinstance,ptmxmode=0666,mode=0620";
+    for (kind, place, flags, options) in [
+        ("proc", "/proc", no_device | no_program, None),
+        ("tmpfs", OWN_MEMORY, no_device, Some(c"mode=1777")),
+        ("devpts", OWN_TERMINALS, no_program, Some(terminals)),
+    ] {
+        let place = Path::new(place);
+        if kind == "proc" || place.is_dir() {
+            let mounted = mount(kind, place, kind, flags | MountFlags::NOSUID, options);
+            mounted.map_err(|error| at(place, error))?;
+        }
     }
     Ok(())
 }

@@ -23,8 +23,9 @@ use rustix::thread::{
     CapabilitySet, capabilities, clear_ambient_capability_set, configure_capability_in_ambient_set,
     set_capabilities,
 };
+use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -40,10 +41,6 @@ const NAME_SERVICES: &[&str] = &[
 /// The number of SIGKILL.
 const KILL: i32 = 9;
 
-/// The first word of the report about the child's end: whether it has left processes running.
-const LEAVES: &str = "leaves";
-const ALONE: &str = "alone";
-
 /// Starts the first process, waits for the child, and ends with its exit status.
 pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {
     // Signals to the whole group are meant for the child; the launcher has to see its end.
@@ -58,10 +55,10 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
     let mut first = first_process(launch, told.as_raw_fd())?;
     drop(told);
     close_descriptors_but(&[reporter.0.as_raw_fd(), ends.as_raw_fd()]);
-    reporter.write("first-process", first.id());
+    reporter.write("first_process", first.id());
     let let_go = nothing().and_then(|nothing| detach_standard_streams(&nothing));
     let_go.map_err(|error| format!("standard streams: {error}"))?;
-    let Some(end) = read_end(ends) else {
+    let Ok(end) = serde_json::from_reader::<_, End>(ends) else {
         // The first process has reported the problem, or was killed.
         if first.wait().is_ok_and(|status| status.code().is_none()) {
             reporter.write("signal", KILL);
@@ -78,19 +75,10 @@ pub(super) fn launch(launch: &Launch, reporter: &mut Reporter<File>) -> Result<E
 }
 
 /// The exit status of the child, and whether it has left processes running.
+#[derive(Serialize, Deserialize)]
 struct End {
     status: Status,
     leaves: bool,
-}
-
-fn read_end(mut from: impl Read) -> Option<End> {
-    let mut text = String::new();
-    from.read_to_string(&mut text).ok()?;
-    let (left, status) = text.split_once(' ')?;
-    Some(End {
-        status: Status::read(status)?,
-        leaves: left == LEAVES,
-    })
 }
 
 /// The same launch with all sockets hidden that others listen on, except in places that the child may write,
@@ -185,15 +173,11 @@ pub(super) fn be_first(launch: &Launch, told: File, report: &File) -> Result<Exi
     // for.
     loop {
         let reaped = reap(child);
-        let left = if reaped.is_something_left {
-            LEAVES
-        } else {
-            ALONE
-        };
         if let Some(status) = reaped.status
-            && let Some(mut told) = told.take()
+            && let Some(told) = told.take()
         {
-            let _ = told.write_all(format!("{left} {status}").as_bytes());
+            let leaves = reaped.is_something_left;
+            let _ = serde_json::to_writer(told, &End { status, leaves });
         }
         let is_over = !reaped.is_something_left || launch.policy.ends_all;
         if (told.is_none() && is_over) || !events.wait(report) {

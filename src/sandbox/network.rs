@@ -36,10 +36,7 @@ pub(super) fn prepare(policy: &Policy) -> Result<Option<Entrance>, Failure> {
 
 /// The namespace flag that this needs.
 pub(super) fn namespace(entrance: Option<&Entrance>) -> CloneFlags {
-    match entrance {
-        Some(_) => CloneFlags::CLONE_NEWNET,
-        None => CloneFlags::empty(),
-    }
+    entrance.map_or(CloneFlags::empty(), |_| CloneFlags::CLONE_NEWNET)
 }
 
 impl Entrance {

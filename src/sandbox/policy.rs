@@ -1,6 +1,7 @@
 //! The permissions of a child, and the launcher's arguments.
 
 use crate::domain::sandbox::{Level, refused_path};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -18,26 +19,34 @@ pub const NAME: &str = "sprag-sandbox";
 pub const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The permissions of a child. A launcher enforces all of it or starts nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Policy {
     /// The level of confinement; never [`Level::Off`].
     pub level: Level,
     /// From [`Level::Files`] on: writable files and directories, including everything below. Missing
     /// ones are left out.
+    #[serde(with = "paths")]
     pub write: Vec<PathBuf>,
     /// Directories of which the child changes copies: what it writes is seen only by children with the same
     /// layers. This list and the following ones need a mount namespace; at [`Level::Files`] a child gets one only
     /// if `overlaid`, `read_only` or `hidden` is not empty.
+    #[serde(with = "paths")]
     pub overlaid: Vec<PathBuf>,
     /// The directories that hold the copies, one for each of `overlaid`.
+    #[serde(with = "paths")]
     pub layers: Vec<PathBuf>,
     /// Read-only paths below writable ones.
+    #[serde(with = "paths")]
     pub read_only: Vec<PathBuf>,
     /// Writable paths below read-only ones.
+    #[serde(with = "paths")]
     pub write_below: Vec<PathBuf>,
     /// Directories that cannot be moved away.
+    #[serde(with = "paths")]
     pub pinned: Vec<PathBuf>,
     /// Sockets that cannot be connected to.
+    #[serde(with = "paths")]
     pub hidden: Vec<PathBuf>,
     /// The network access that the child keeps; `None` if it is unrestricted.
     pub network: Option<Network>,
@@ -47,7 +56,7 @@ pub struct Policy {
 }
 
 /// The network access that a child process keeps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     /// A network namespace in which the gateway listens on this port of the loopback interface. The
     /// launcher passes the listener to the gateway at the socket with this abstract name.
@@ -62,12 +71,23 @@ pub enum Network {
     Port(u16),
 }
 
-/// The launcher's arguments for the kinds of restricted network.
-const OWN_NETWORK: &str = "--own-network";
-const ONE_PORT: &str = "--one-port";
+/// Paths as JSON, also those that are not UTF-8.
+mod paths {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use std::ffi::OsString;
+    use std::path::PathBuf;
 
-/// The launcher's argument for [`Policy::ends_all`].
-const ENDS_ALL: &str = "--ends-all";
+    pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(paths.iter().map(|path| path.as_os_str()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<OsString>::deserialize(from)?;
+        Ok(paths.into_iter().map(PathBuf::from).collect())
+    }
+}
 
 impl Policy {
     /// A policy of this level that only allows writing to devices.
@@ -117,18 +137,6 @@ impl Policy {
         let is_needed = is_needed.iter().any(|paths| !paths.is_empty());
         self.level >= Level::Namespaces || (self.level >= Level::Files && is_needed)
     }
-
-    fn lists(&mut self) -> [(&'static str, &mut Vec<PathBuf>); 7] {
-        [
-            ("--write", &mut self.write),
-            ("--overlaid", &mut self.overlaid),
-            ("--layer", &mut self.layers),
-            ("--read-only", &mut self.read_only),
-            ("--write-below", &mut self.write_below),
-            ("--pinned", &mut self.pinned),
-            ("--hidden", &mut self.hidden),
-        ]
-    }
 }
 
 /// One child, as described by the launcher's arguments.
@@ -149,70 +157,21 @@ pub struct Launch {
 impl Launch {
     /// The launcher's arguments, without the subcommand.
     pub fn arguments(&self) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> = vec![
-            self.policy.level.number().to_string().into(),
-            self.report.to_string().into(),
-            self.cwd.clone().into(),
-        ];
-        arguments.extend(self.policy.ends_all.then(|| ENDS_ALL.into()));
-        match &self.policy.network {
-            Some(Network::Own { socket, port }) => {
-                arguments.extend([OWN_NETWORK.into(), format!("{port}:{socket}").into()]);
-            }
-            Some(Network::Port(port)) => {
-                arguments.extend([ONE_PORT.into(), port.to_string().into()]);
-            }
-            None => {}
-        }
-        for (name, paths) in self.policy.clone().lists() {
-            for path in paths {
-                arguments.extend([name.into(), path.clone().into()]);
-            }
-        }
-        arguments.extend(["--".into(), self.program.clone().into()]);
-        arguments.extend(self.args.iter().cloned());
-        arguments
+        // Without a policy that can be read, a launcher starts nothing.
+        let policy = serde_json::to_string(&self.policy).unwrap_or_default();
+        let report = self.report.to_string();
+        let (cwd, program) = (self.cwd.clone(), self.program.clone());
+        let first = [policy.into(), report.into(), cwd.into(), program.into()];
+        first.into_iter().chain(self.args.iter().cloned()).collect()
     }
 
     /// Parses the output of [`Self::arguments`]; `None` for anything else.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
-        let mut number = || -> Option<i32> { arguments.next()?.to_str()?.parse().ok() };
-        let level = Level::of_number(u8::try_from(number()?).ok()?)?;
-        let report = number()?;
-        let cwd = arguments.next()?.into();
-        let mut policy = Policy::of(level);
-        loop {
-            let name = arguments.next()?;
-            if name == "--" {
-                break;
-            }
-            if name == ENDS_ALL {
-                policy.ends_all = true;
-                continue;
-            }
-            if name == OWN_NETWORK {
-                let value = arguments.next()?.into_string().ok()?;
-                let (port, socket) = value.split_once(':')?;
-                policy.network = Some(Network::Own {
-                    socket: socket.to_owned(),
-                    port: port.parse().ok()?,
-                });
-                continue;
-            }
-            if name == ONE_PORT {
-                let port = arguments.next()?.to_str()?.parse().ok()?;
-                policy.network = Some(Network::Port(port));
-                continue;
-            }
-            let mut lists = policy.lists().into_iter();
-            let (_, list) = lists.find(|(known, _)| name == *known)?;
-            list.push(arguments.next()?.into());
-        }
         Some(Self {
-            policy,
-            report,
-            cwd,
+            policy: serde_json::from_str(arguments.next()?.to_str()?).ok()?,
+            report: arguments.next()?.to_str()?.parse().ok()?,
+            cwd: arguments.next()?.into(),
             program: arguments.next()?.into(),
             args: arguments.collect(),
         })
@@ -255,11 +214,11 @@ mod tests {
     fn anything_else_is_refused() {
         let cases: [&[&str]; 6] = [
             &[],
-            &["2"],
-            &["9", "3", "/", "--", "/bin/true", "true"],
-            &["2", "3", "/", "/bin/true"],
-            &["2", "3", "/", "--allow", "/", "--", "/bin/true"],
-            &["2", "3", "/", "--"],
+            &["{}"],
+            &["2", "3", "/", "/bin/true", "true"],
+            &[r#"{"level":9}"#, "3", "/", "/bin/true", "true"],
+            &["{}", "/", "/bin/true", "true"],
+            &["{}", "3", "/"],
         ];
         for case in cases {
             let arguments = case.iter().map(OsString::from);

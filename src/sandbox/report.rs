@@ -1,11 +1,12 @@
 //! The launcher's report about a child, in addition to its exit code.
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::process::ExitCode;
 
 /// The exit status of a child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::Display)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
 pub enum Status {
     /// The exit code.
     #[strum(to_string = "code {0}")]
@@ -16,17 +17,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// Parses the displayed form. `None` for any other text.
-    pub(super) fn read(text: &str) -> Option<Self> {
-        let (kind, number) = text.split_once(' ')?;
-        let number = number.parse().ok()?;
-        match kind {
-            "code" => Some(Self::Code(number)),
-            "signal" => Some(Self::Signal(number)),
-            _ => None,
-        }
-    }
-
     /// The exit code with which a shell reports it.
     pub(super) fn exit_code(self) -> ExitCode {
         let code = match self {
@@ -38,7 +28,8 @@ impl Status {
 }
 
 /// The report of a launcher.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct Report {
     /// The system's error number if the program could not be executed.
     pub not_executed: Option<i32>,
@@ -53,21 +44,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads the report so far.
+    /// Reads the report so far: a JSON object for each fact.
     pub fn read(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        let mut report = Self::default();
-        for line in text.lines() {
-            match line.split_once(' ') {
-                Some(("not-executed", number)) => report.not_executed = number.parse().ok(),
-                Some(("not-confined", why)) => report.not_confined = Some(why.to_owned()),
-                Some(("signal", number)) => report.signal = number.parse().ok(),
-                Some(("first-process", pid)) => report.first_process = pid.parse().ok(),
-                Some(("leaves", status)) => report.leaves = Status::read(status),
-                _ => {}
-            }
-        }
-        report
+        let facts = serde_json::Deserializer::from_slice(bytes).into_iter();
+        let facts = facts.map_while(Result::<Map<String, Value>, _>::ok);
+        let facts: Map<String, Value> = facts.flatten().collect();
+        serde_json::from_value(facts.into()).unwrap_or_default()
     }
 }
 
@@ -75,9 +57,10 @@ impl Report {
 pub(super) struct Reporter<W: Write>(pub(super) W);
 
 impl<W: Write> Reporter<W> {
-    pub(super) fn write(&mut self, what: &str, value: impl fmt::Display) {
-        let line = format!("{what} {value}").replace('\n', " ");
-        let _ = self.0.write_all(format!("{line}\n").as_bytes());
+    pub(super) fn write(&mut self, what: &str, value: impl Serialize) {
+        let _ = self
+            .0
+            .write_all(json!({ what: value }).to_string().as_bytes());
     }
 }
 
@@ -89,24 +72,20 @@ mod tests {
     fn what_is_told_is_read() {
         let mut told = Vec::new();
         let mut reporter = Reporter(&mut told);
-        reporter.write("first-process", 12);
+        reporter.write("first_process", 12);
         reporter.write("signal", 9);
-        reporter.write("not-executed", 2);
-        reporter.write("not-confined", "no\nway");
+        reporter.write("not_executed", 2);
+        reporter.write("not_confined", "no\nway");
         reporter.write("leaves", Status::Code(3));
         reporter.write("something", "new");
         let expected = Report {
             not_executed: Some(2),
-            not_confined: Some("no way".into()),
+            not_confined: Some("no\nway".into()),
             signal: Some(9),
             first_process: Some(12),
             leaves: Some(Status::Code(3)),
         };
         assert_eq!(Report::read(&told), expected);
         assert_eq!(Report::read(b""), Report::default());
-        for status in [Status::Code(255), Status::Signal(9)] {
-            assert_eq!(Status::read(&status.to_string()), Some(status));
-        }
-        assert_eq!(Status::read("code"), None);
     }
 }

@@ -37,34 +37,26 @@ pub(super) fn supervise(
     let child = start(launch)?;
     detach_standard_streams(&nothing).map_err(told)?;
     let mut status = None;
-    let mut is_told = false;
-    // The child may have ended before its end was watched for.
-    let mut run_is_there = true;
     loop {
+        // The child may have ended before its end was watched for.
         let reaped = reap(child);
         status = status.or(reaped.status);
-        if !run_is_there {
+        if let Some(status) = status
+            && (!reaped.is_something_left || launch.policy.ends_all)
+        {
             end_descendants(listed.as_mut());
-            return Ok(ExitCode::from(FAILED));
-        }
-        let Some(status) = status else {
-            run_is_there = events.wait(&reporter.0);
-            continue;
-        };
-        if reaped.is_something_left && launch.policy.ends_all {
-            end_descendants(listed.as_mut());
-        }
-        if !reaped.is_something_left || launch.policy.ends_all {
             if let Status::Signal(signal) = status {
                 reporter.write("signal", signal);
             }
             return Ok(status.exit_code());
         }
-        if !is_told {
+        if let Some(status) = reaped.status {
             reporter.write("leaves", status);
-            is_told = true;
         }
-        run_is_there = events.wait(&reporter.0);
+        if !events.wait(&reporter.0) {
+            end_descendants(listed.as_mut());
+            return Ok(ExitCode::from(FAILED));
+        }
     }
 }
 
@@ -187,32 +179,25 @@ fn children(listed: Option<&mut File>) -> Vec<i32> {
         io::Result::Ok(text)
     };
     match listed.map(read) {
-        Some(Ok(text)) => numbers(text.split_ascii_whitespace()),
+        Some(Ok(text)) => text.split_ascii_whitespace().flat_map(str::parse).collect(),
         // The kernel was built without these lists.
         _ => scanned(),
     }
 }
 
-fn numbers<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<i32> {
-    texts.filter_map(|text| text.parse().ok()).collect()
-}
-
 /// The same, found by reading the parent of every process.
 fn scanned() -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_pid();
+    let own = own.to_string();
     let is_child = |pid: &i32| {
         let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let after_name = stat.rsplit(|byte| *byte == b')').next().unwrap_or_default();
-        let fields = String::from_utf8_lossy(after_name);
-        let parent = fields.split_ascii_whitespace().nth(1);
-        parent.and_then(|parent| parent.parse().ok()) == Some(own)
+        let stat = String::from_utf8_lossy(&stat);
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+        fields.split_ascii_whitespace().nth(1) == Some(&own)
     };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    let all = numbers(names.iter().map(String::as_str));
-    all.into_iter().filter(is_child).collect()
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(is_child).collect()
 }
 
 #[cfg(test)]

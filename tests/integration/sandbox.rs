@@ -533,10 +533,9 @@ fn what_a_launcher_is_cannot_be_told_from_the_outside() {
     let project = project(&[]);
     let run = project.sprag(&[
         "__sandbox",
-        "2",
+        r#"{"level":2}"#,
         "77",
         ".",
-        "--",
         "/bin/sh",
         "sh",
         "-c",

@@ -37,9 +37,15 @@ fn output_puts_off_a_stall_and_never_a_timeout() {
     ];
     for (limits, last_output, expected) in cases {
         assert_eq!(
-            next_limit(&limits, began, at(last_output)),
+            next_limit(&limits, began, Some(at(last_output))),
             expected,
             "{limits:?}"
         );
     }
+    let start = Limits {
+        start: Some(seconds(2)),
+        ..limits(None, Some(3))
+    };
+    assert_eq!(next_limit(&start, began, None), stalled(0, 2));
+    assert_eq!(next_limit(&start, began, Some(at(1))), stalled(1, 3));
 }
