@@ -205,14 +205,11 @@ pub fn choose(
     model: Option<&str>,
     var: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Access, NoAccess> {
-    let base = var(BASE_URL).filter(|base| !base.trim().is_empty());
-    if let Some(base) = &base {
-        check_url(BASE_URL, base)?;
-    }
+    let base = base_in(&[BASE_URL], "", var)?;
     let (provider, model) = provider_of(model, base.is_some(), var).ok_or_else(nothing_there)?;
-    let base = match base {
-        Some(base) => Some(base),
-        None => own_base(provider, var)?,
+    let base = match (base, provider.bases()) {
+        (None, (names, end)) => base_in(names, end, var)?,
+        (base, _) => base,
     };
     if base.is_none() {
         refuse_misspelt(provider, model)?;
@@ -249,7 +246,7 @@ pub fn choose(
     Ok(Access {
         provider: provider.name,
         wire,
-        base: base.trim().trim_end_matches('/').to_owned(),
+        base,
         model: model.to_owned(),
         key,
         window_tokens: known.map_or(WINDOW, |known| known.window_tokens),
@@ -274,32 +271,30 @@ fn provider_of<'m>(
             return Some((provider, Some(rest)));
         }
     }
-    let mut by_key = PROVIDERS
-        .iter()
-        .filter(|provider| provider.name != GITHUB)
-        .filter(|provider| key_of(provider, var).is_some());
-    if has_base {
+    let others = PROVIDERS.iter().filter(|provider| provider.name != GITHUB);
+    let mut by_key = others.filter(|provider| key_of(provider, var).is_some());
+    let provider = if has_base {
         let own = by_key.find(|provider| provider.name == "openai");
-        return own
-            .or_else(|| named("compatible"))
-            .map(|provider| (provider, model));
-    }
-    by_key.next().map(|provider| (provider, model))
+        own.or_else(|| named("compatible"))
+    } else {
+        by_key.next()
+    };
+    Some((provider?, model))
 }
 
 /// Whether a base URL does not belong to OpenAI.
 fn is_foreign(base: &str) -> bool {
-    let host = base.trim().parse::<http::Uri>().ok();
+    let host = base.parse::<http::Uri>().ok();
     let host = host.as_ref().and_then(http::Uri::host).unwrap_or_default();
     host != "openai.com" && !host.ends_with(".openai.com")
 }
 
-/// The base URL from the provider's own variables.
-fn own_base(
-    provider: &Provider,
+/// The base URL in the first of these variables that is set, without a slash at its end but with this end.
+fn base_in(
+    names: &[&'static str],
+    end: &str,
     var: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Option<String>, NoAccess> {
-    let (names, suffix) = provider.bases();
     let set = |name: &&'static str| {
         let base = var(name).filter(|base| !base.trim().is_empty())?;
         Some((*name, base))
@@ -307,12 +302,21 @@ fn own_base(
     let Some((name, base)) = names.iter().find_map(set) else {
         return Ok(None);
     };
-    check_url(name, &base)?;
     let base = base.trim().trim_end_matches('/');
-    Ok(Some(if base.ends_with(suffix) {
+    let parsed = base.parse::<http::Uri>().ok();
+    let usable = parsed.is_some_and(|uri| {
+        matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
+    });
+    if !usable {
+        return Err(NoAccess::of(
+            format!("{name} is not an http or https URL"),
+            "write it like https://models.example.com/v1".into(),
+        ));
+    }
+    Ok(Some(if base.ends_with(end) {
         base.to_owned()
     } else {
-        format!("{base}{suffix}")
+        format!("{base}{end}")
     }))
 }
 
@@ -349,21 +353,6 @@ fn key_of(
 pub fn key_variable(access: &Access, var: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     access.key.as_ref()?;
     key_of(named(access.provider)?, var).map(|(name, _)| name)
-}
-
-fn check_url(variable: &str, url: &str) -> Result<(), NoAccess> {
-    let parsed = url.trim().parse::<http::Uri>().ok();
-    let usable = parsed.is_some_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https")) && uri.query().is_none()
-    });
-    if usable {
-        Ok(())
-    } else {
-        Err(NoAccess::of(
-            format!("{variable} is not an http or https URL"),
-            "write it like https://models.example.com/v1".into(),
-        ))
-    }
 }
 
 fn nothing_there() -> NoAccess {

@@ -72,17 +72,6 @@ pub struct Budget {
     pub declared_tokens: usize,
 }
 
-impl Default for Budget {
-    /// A lower bound for most models, without declared tools.
-    fn default() -> Self {
-        Self {
-            window_tokens: 128_000,
-            response_tokens: 16_000,
-            declared_tokens: 0,
-        }
-    }
-}
-
 /// The number of tokens in the declarations of the agent's own tools and of those of servers.
 pub fn declared_tokens(served: &[Tool]) -> usize {
     let declared = tool::all().chain(served).map(|tool| {
@@ -97,13 +86,13 @@ struct Entry {
     message: Message,
     /// Its size in tokens.
     size: usize,
-    /// The message without the parts that can be left out, if that is smaller, and its size.
-    short: Option<(Message, usize)>,
+    /// The size of the message without the parts that can be left out, if that is smaller, and this message.
+    short: Option<(usize, Message)>,
 }
 
 impl Entry {
     fn short_size(&self) -> usize {
-        self.short.as_ref().map_or(self.size, |(_, size)| *size)
+        self.short.as_ref().map_or(self.size, |(size, _)| *size)
     }
 }
 
@@ -147,14 +136,11 @@ impl Context {
     /// Adds a message.
     pub fn push(&mut self, message: Message) {
         let size = message_size(&message);
-        let short = shorten(&message).map(|short| {
-            let size = message_size(&short);
-            (short, size)
-        });
+        let short = shorten(&message).map(|short| (message_size(&short), short));
         self.entries.push(Entry {
             message,
             size,
-            short: short.filter(|(_, short)| *short < size),
+            short: short.filter(|(short, _)| *short < size),
         });
     }
 
@@ -166,14 +152,10 @@ impl Context {
     /// The estimated number of tokens available for the messages of a request. A tenth of the window is
     /// reserved, because not all vocabularies are public.
     pub fn room(&self) -> usize {
-        let Budget {
-            window_tokens,
-            response_tokens,
-            declared_tokens,
-        } = self.budget;
-        let window = window_tokens.saturating_sub(response_tokens);
+        let budget = self.budget;
+        let window = budget.window_tokens.saturating_sub(budget.response_tokens);
         let sure = (window - window / 10).saturating_mul(8) / self.eighths;
-        let room = sure.saturating_sub(declared_tokens);
+        let room = sure.saturating_sub(budget.declared_tokens);
         self.most.map_or(room, |most| most.min(room))
     }
 
@@ -201,7 +183,7 @@ impl Context {
     pub fn request(&self) -> Vec<&Message> {
         let sent = self.entries.iter().enumerate().map(|(index, entry)| {
             let short = entry.short.as_ref().filter(|_| index < self.cut);
-            short.map_or(&entry.message, |(short, _)| short)
+            short.map_or(&entry.message, |(_, short)| short)
         });
         sent.collect()
     }
@@ -239,14 +221,9 @@ impl Context {
     }
 
     fn size(&self) -> usize {
-        let sizes = self.entries.iter().enumerate().map(|(index, entry)| {
-            if index < self.cut {
-                entry.short_size()
-            } else {
-                entry.size
-            }
-        });
-        sizes.sum()
+        let (cut, whole) = self.entries.split_at(self.cut);
+        let cut: usize = cut.iter().map(Entry::short_size).sum();
+        cut + whole.iter().map(|entry| entry.size).sum::<usize>()
     }
 }
 

@@ -30,20 +30,13 @@ pub fn replaced(path: &str, text: &str, search: &str, replace: &str) -> Result<S
     } else {
         (search.to_owned(), replace.to_owned())
     };
-    let mut places = text.match_indices(&search).map(|(at, _)| at);
-    match (places.next(), places.next()) {
-        (Some(at), None) => {
-            let (before, rest) = text.split_at(at);
-            let after = rest.get(search.len()..).unwrap_or_default();
-            Ok(format!("{before}{replace}{after}"))
-        }
-        (None, _) => Err(missed(path, text, &search)),
+    match text.matches(&search).count() {
+        0 => Err(missed(path, text, &search)),
+        1 => Ok(text.replacen(&search, &replace, 1)),
         _ => {
-            let lines: Vec<String> = text
-                .match_indices(&search)
-                .take(10)
-                .map(|(at, _)| line_of(text, at).to_string())
-                .collect();
+            let places = text.match_indices(&search).take(10);
+            let lines = places.map(|(at, _)| 1 + text[..at].matches('\n').count());
+            let lines: Vec<String> = lines.map(|line| line.to_string()).collect();
             Err(format!(
                 "the text searched for occurs more than once in {path}, at lines {}; add lines around it \
                  until it is there only once",
@@ -73,16 +66,6 @@ fn is_windows(text: &str, search: &str) -> bool {
             .rsplit_once('\n')
             .is_some_and(|(lines, _)| lines.ends_with('\r')),
     }
-}
-
-/// The number of the line that contains a byte offset, from 1.
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text
-        .as_bytes()
-        .iter()
-        .take(at)
-        .filter(|byte| **byte == b'\n')
-        .count()
 }
 
 fn missed(path: &str, text: &str, search: &str) -> String {
@@ -115,11 +98,8 @@ fn nearest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
     for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
         // Very short lines occur everywhere.
         let tells = line.chars().filter(|c| c.is_alphanumeric()).count() > 2;
-        let equal = wanted
-            .iter()
-            .enumerate()
-            .filter(|(_, it)| tells && **it == line);
-        for (offset, _) in equal {
+        let wanted = wanted.iter().enumerate();
+        for (offset, _) in wanted.filter(|(_, wanted)| tells && **wanted == line) {
             *shared.entry(at.saturating_sub(offset)).or_default() += 1;
         }
     }
@@ -139,11 +119,9 @@ fn most_alike(lines: &[&str], wanted: &[&str]) -> Option<usize> {
         let (line, longest) = (one_line(line, 200), one_line(longest, 200));
         (strsim::sorensen_dice(&line, &longest) * 1_000.0) as u32
     };
-    let scored = lines
-        .iter()
-        .enumerate()
-        .map(|(at, line)| (likeness(line), at));
-    let (score, at) = scored.max_by_key(|(score, at)| (*score, Reverse(*at)))?;
+    let scored = lines.iter().enumerate();
+    let scored = scored.map(|(at, line)| (likeness(line), Reverse(at)));
+    let (score, Reverse(at)) = scored.max()?;
     (score >= 500).then(|| at.saturating_sub(offset))
 }
 

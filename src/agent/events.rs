@@ -4,9 +4,7 @@ use crate::access::Account;
 use crate::model_error::{ModelError, ModelErrorKind};
 use crate::session::{OpenCall, Response, SessionExit, State, ToolResult};
 use crate::tool::ToolRequest;
-use sprag_domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, UsageBasis, progress,
-};
+use sprag_domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, progress};
 use sprag_domain::api_error;
 use sprag_domain::text::{cap_chars, count, excerpt, one_line};
 
@@ -19,15 +17,15 @@ const MAX_ERROR_CHARS: usize = 1_000;
 type Emit<'a> = &'a mut dyn FnMut(AgentEvent);
 
 pub(super) fn response(response: &Response, emit: Emit<'_>) {
-    if !response.reasoning.trim().is_empty() {
-        emit(AgentEvent::Reasoning {
-            text: cap_chars(response.reasoning.trim_end(), MAX_MESSAGE_CHARS).into_owned(),
-        });
+    let said = |text: &str| {
+        let text = Some(text.trim_end()).filter(|text| !text.trim().is_empty())?;
+        Some(cap_chars(text, MAX_MESSAGE_CHARS).into_owned())
+    };
+    if let Some(text) = said(&response.reasoning) {
+        emit(AgentEvent::Reasoning { text });
     }
-    if !response.text.trim().is_empty() {
-        emit(AgentEvent::Message {
-            text: cap_chars(response.text.trim_end(), MAX_MESSAGE_CHARS).into_owned(),
-        });
+    if let Some(text) = said(&response.text) {
+        emit(AgentEvent::Message { text });
     }
     emit(AgentEvent::Usage(response.usage));
 }
@@ -68,21 +66,20 @@ pub(super) fn result(call: &OpenCall, result: &ToolResult, emit: Emit<'_>) {
             ToolRequest::MoveFile { .. } => "add",
             _ => "update",
         };
-        emit(AgentEvent::FileChange {
-            path: path.clone(),
-            kind: kind.to_owned(),
-        });
+        emit(file_change(path, kind));
     }
 }
 
 /// Files that commands changed.
 pub(super) fn changed(paths: &[String], emit: Emit<'_>) {
-    for path in paths {
-        emit(AgentEvent::FileChange {
-            path: path.clone(),
-            kind: "update".to_owned(),
-        });
-    }
+    paths
+        .iter()
+        .for_each(|path| emit(file_change(path, "update")));
+}
+
+fn file_change(path: &str, kind: &str) -> AgentEvent {
+    let (path, kind) = (path.to_owned(), kind.to_owned());
+    AgentEvent::FileChange { path, kind }
 }
 
 /// The report of a session that has ended.
@@ -92,12 +89,9 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
         _ => None,
     };
     AgentReport {
-        session_id: None,
         final_message: state.final_message().map(str::to_owned),
-        final_message_cut: false,
         todo: state.ledger.todo(),
         usage: state.usage,
-        usage_basis: UsageBasis::Turn,
         api_error,
         // Completed work was not cut off, whatever came after it.
         stopped_by: stopped_by(exit, state).filter(|_| !state.ledger.is_complete()),
@@ -106,14 +100,11 @@ pub(super) fn report(state: &State, exit: SessionExit, account: &Account<'_>) ->
             _ => CutOff::OwnLimit,
         },
         needed_no_change: state.needed_no_change(exit),
-        warnings: Vec::new(),
-        permission_denials: 0,
         tool_calls: state.counts.tool_calls,
-        structured_output: None,
         last_error_line: state
             .model_error()
             .map(|error| one_line(&api_error::plain(&error.message), 300)),
-        exit_error: None,
+        ..AgentReport::default()
     }
 }
 
@@ -156,10 +147,10 @@ fn explained(error: &ModelError, account: &Account<'_>) -> ApiError {
         _ if waited => Some("run again later".to_owned()),
         _ => None,
     };
-    told.message = match remedy {
-        Some(remedy) => format!("{provider}{status}: {text}; {remedy}"),
-        None => format!("{provider}{status}: {text}"),
-    };
+    let remedy = remedy
+        .map(|remedy| format!("; {remedy}"))
+        .unwrap_or_default();
+    told.message = format!("{provider}{status}: {text}{remedy}");
     told
 }
 

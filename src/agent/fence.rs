@@ -8,6 +8,8 @@
 //! - A fence with a name inside a block opens a nested block, whose end does not end the outer one.
 //! - Anything in an ordinary code fence, or after `>`, is quoted and does not count.
 
+use std::ops::RangeInclusive;
+
 /// The kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockKind {
@@ -53,37 +55,31 @@ pub fn scan(text: &str) -> Scan {
         match kind_of(opened.info) {
             Some(kind) => {
                 push_prefix(&mut scan.prose, line);
-                let (block, next) = read_block(&lines, at + 1, &opened.fence, kind);
+                let (block, next) = read_block(&lines, at + 1, &opened, kind);
                 scan.blocks.push(block);
                 at = next;
             }
-            None => at = after_quoted(&lines, at + 1, &opened.fence),
+            None => at = after_quoted(&lines, at + 1, &opened),
         }
     }
     scan
 }
 
-struct Fence {
+/// The fence that a line opens, and the text after it.
+struct Fence<'a> {
     mark: char,
     len: usize,
-}
-
-struct Opened<'a> {
-    fence: Fence,
     info: &'a str,
 }
 
 /// The fence that this line opens: at its beginning, or after prose if the fence has a known name and nothing
 /// follows the name.
-fn opening(line: &str) -> Option<Opened<'_>> {
-    let trimmed = line.trim_start();
-    if let Some(opened) = fence_at(trimmed) {
+fn opening(line: &str) -> Option<Fence<'_>> {
+    if let Some(opened) = fence_at(line.trim_start()) {
         return Some(opened);
     }
-    let at = ["```SPRAG_", "~~~SPRAG_"]
-        .iter()
-        .filter_map(|mark| line.rfind(mark))
-        .max()?;
+    let marks = ["```SPRAG_", "~~~SPRAG_"].iter();
+    let at = marks.filter_map(|mark| line.rfind(mark)).max()?;
     let before = &line[..at];
     let mark = line[at..].chars().next()?;
     let start = before.trim_end_matches(mark).len();
@@ -93,16 +89,13 @@ fn opening(line: &str) -> Option<Opened<'_>> {
     fence_at(&line[start..]).filter(|opened| !quoted && kind_of(opened.info).is_some())
 }
 
-fn fence_at(text: &str) -> Option<Opened<'_>> {
+fn fence_at(text: &str) -> Option<Fence<'_>> {
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = text.trim_start_matches(mark);
     let len = text.len() - info.len();
     let info = info.trim();
     let inline = mark == '`' && info.contains('`');
-    (len >= 3 && !inline).then_some(Opened {
-        fence: Fence { mark, len },
-        info,
-    })
+    (len >= 3 && !inline).then_some(Fence { mark, len, info })
 }
 
 fn kind_of(info: &str) -> Option<BlockKind> {
@@ -115,72 +108,62 @@ fn kind_of(info: &str) -> Option<BlockKind> {
     }
 }
 
-fn closes(line: &str, fence: &Fence) -> bool {
+fn closes(line: &str, fence: &Fence<'_>) -> bool {
     let line = line.trim();
     line.len() >= fence.len && line.chars().all(|c| c == fence.mark)
 }
 
 /// The index of the line after an ordinary code block.
-fn after_quoted(lines: &[&str], from: usize, fence: &Fence) -> usize {
-    let rest = lines.get(from..).unwrap_or_default();
-    match rest.iter().position(|line| closes(line, fence)) {
-        Some(end) => from + end + 1,
-        None => lines.len(),
-    }
+fn after_quoted(lines: &[&str], from: usize, fence: &Fence<'_>) -> usize {
+    let mut rest = (from..lines.len()).filter(|at| closes(lines[*at], fence));
+    rest.next().map_or(lines.len(), |end| end + 1)
 }
 
-fn read_block(lines: &[&str], from: usize, fence: &Fence, kind: BlockKind) -> (Block, usize) {
-    let (end, nested) = end_of(lines, from, fence);
+fn read_block(lines: &[&str], from: usize, fence: &Fence<'_>, kind: BlockKind) -> (Block, usize) {
+    let (end, closed, nested) = end_of(lines, from, fence);
     let keep_nested = kind == BlockKind::Final;
     let mut body = String::new();
-    for (at, line) in lines.iter().enumerate().take(end.at).skip(from) {
-        if keep_nested || !nested.iter().any(|(a, b)| (*a..=*b).contains(&at)) {
+    for (at, line) in lines.iter().enumerate().take(end).skip(from) {
+        if keep_nested || !nested.iter().any(|lines| lines.contains(&at)) {
             push_line(&mut body, line);
         }
     }
-    let closed = end.closed;
-    let next = end.at + usize::from(closed);
-    (Block { kind, body, closed }, next)
+    (Block { kind, body, closed }, end + usize::from(closed))
 }
 
-struct End {
-    at: usize,
-    closed: bool,
-}
-
-/// The end of a block, and the line ranges of the blocks nested in it.
-fn end_of(lines: &[&str], from: usize, fence: &Fence) -> (End, Vec<(usize, usize)>) {
-    let mut nested: Vec<(usize, usize)> = Vec::new();
-    let mut inner: Option<(usize, Fence)> = None;
+/// The end of a block, whether it has a closing fence, and the lines of the blocks nested in it.
+fn end_of(
+    lines: &[&str],
+    from: usize,
+    fence: &Fence<'_>,
+) -> (usize, bool, Vec<RangeInclusive<usize>>) {
+    let mut nested = Vec::new();
+    let mut inner: Option<(usize, Fence<'_>)> = None;
     for (at, line) in lines.iter().enumerate().skip(from) {
         let closes_outer = closes(line, fence);
         if let Some((start, open)) = &inner {
             let stronger = open.mark != fence.mark || fence.len > open.len;
             if !(closes_outer && stronger) {
                 if closes(line, open) {
-                    nested.push((*start, at));
+                    nested.push(*start..=at);
                     inner = None;
                 }
                 continue;
             }
         }
         if closes_outer {
-            nested.extend(inner.map(|(start, _)| (start, at)));
-            return (End { at, closed: true }, nested);
+            nested.extend(inner.map(|(start, _)| start..=at));
+            return (at, true, nested);
         }
         if let Some(opened) = opening(line) {
             if kind_of(opened.info).is_some() {
-                return (End { at, closed: false }, nested);
+                return (at, false, nested);
             }
-            inner = Some((at, opened.fence));
+            inner = Some((at, opened));
         }
     }
-    nested.extend(inner.map(|(start, _)| (start, lines.len())));
-    let end = End {
-        at: lines.len(),
-        closed: false,
-    };
-    (end, nested)
+    nested.extend(inner.map(|(start, _)| start..=lines.len()));
+    (lines.len(), false, nested)
 }
 
 fn push_line(text: &mut String, line: &str) {

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+/// The output of a command or a tool for the model, within bounds, or why it failed.
+pub type Outcome = Result<String, String>;
+
 /// The program around the agent: it confines commands, ends turns early, and knows how long a wait may be.
 pub trait Host {
     /// Runs a shell command in the work tree, for at most `timeout`.
-    fn command(&self, command: &str, timeout: Duration) -> impl Future<Output = CommandResult>;
+    fn command(&self, command: &str, timeout: Duration) -> impl Future<Output = Outcome>;
 
     /// Calls a tool of an MCP server with these arguments, in JSON, for at most `timeout`.
     fn served(
@@ -13,7 +16,7 @@ pub trait Host {
         tool: &str,
         arguments: &str,
         timeout: Duration,
-    ) -> impl Future<Output = CommandResult>;
+    ) -> impl Future<Output = Outcome>;
 
     /// Ends when the turn must end.
     fn cancelled(&self) -> impl Future<Output = ()>;
@@ -23,13 +26,4 @@ pub trait Host {
 
     /// Waits about this long, so that clients that failed together do not retry together.
     fn pause(&self, wait_ms: u64) -> impl Future<Output = ()>;
-}
-
-/// The end of a command or of a tool of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommandResult {
-    /// Whether it succeeded.
-    pub ok: bool,
-    /// Its output and exit status for the model, within bounds.
-    pub output: String,
 }

@@ -81,6 +81,12 @@ impl ModelError {
         }
     }
 
+    /// Whether its text contains one of these words, in lower case.
+    pub(super) fn says(&self, words: &[&str]) -> bool {
+        let text = self.message.to_lowercase();
+        words.iter().any(|word| text.contains(word))
+    }
+
     /// The possible reaction to this error.
     pub fn remedy(&self) -> Remedy {
         use ModelErrorKind as K;

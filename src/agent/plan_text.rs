@@ -88,9 +88,16 @@ impl PlanBlock {
             BlockKind::Update => Self::Update {
                 lines: read_lines(&block.body, false),
             },
-            BlockKind::Final => Self::Final {
-                text: final_text(block),
-            },
+            BlockKind::Final => {
+                let text = block.body.trim();
+                let text = if block.closed {
+                    text
+                } else {
+                    text.trim_end_matches('`').trim_end()
+                };
+                let text = text.to_owned();
+                Self::Final { text }
+            }
         }
     }
 }
@@ -111,10 +118,7 @@ pub fn read_lines(body: &str, is_plan: bool) -> Vec<PlanLine> {
 /// A line built from the parts of a structured call.
 pub fn line(state: ItemState, text: &str) -> Option<PlanLine> {
     let text = text.trim().trim_end_matches("```");
-    let (id, text) = match numbered(text) {
-        Some((id, rest)) => (Some(id), rest),
-        None => (None, text),
-    };
+    let (id, text) = numbered(text).map_or((None, text), |(id, rest)| (Some(id), rest));
     let text = one_line(text, ITEM_CHARS);
     (id.is_some() || !text.is_empty()).then_some(PlanLine { id, state, text })
 }
@@ -144,11 +148,9 @@ fn without_bullet(raw: &str) -> Option<&str> {
     let rest = match text.strip_prefix(['-', '*', '+']) {
         Some(rest) => rest,
         None => {
-            let rest = text
-                .trim_start_matches(|c: char| c.is_ascii_digit())
-                .strip_prefix(['.', ')'])?;
-            text.starts_with(|c: char| c.is_ascii_digit())
-                .then_some(rest)?
+            let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+            let rest = Some(rest).filter(|rest| rest.len() < text.len());
+            rest?.strip_prefix(['.', ')'])?
         }
     };
     rest.starts_with(char::is_whitespace).then(|| rest.trim())
@@ -163,16 +165,6 @@ fn numbered(text: &str) -> Option<(u32, &str)> {
     let id = rest[..end].parse().ok()?;
     let rest = rest[end..].trim_start_matches([':', '.']);
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| (id, rest.trim()))
-}
-
-fn final_text(block: &Block) -> String {
-    let text = block.body.trim();
-    let text = if block.closed {
-        text
-    } else {
-        text.trim_end_matches('`').trim_end()
-    };
-    text.to_owned()
 }
 
 #[cfg(test)]

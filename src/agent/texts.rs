@@ -6,9 +6,6 @@ use super::session::{FormatError, LoopKind, Note, Slice, Suppressed};
 /// The answer to a `finish` call.
 pub const NOTED: &str = "noted";
 
-/// The result of a call that was not carried out.
-pub const NOT_RUN: &str = "not run: the session ended before this call";
-
 /// The system prompt.
 pub const SYSTEM: &str = "\
 You are a coding agent that works on its own in a checked-out repository. Nobody reads along, nobody answers \
@@ -123,13 +120,12 @@ fn loop_warning(kind: LoopKind, strong: bool) -> String {
             "You have written nearly the same several times in a row, and nothing changed"
         }
     };
-    if strong {
-        format!(
-            "{seen}. You have been warned of it: the next time, the session ends. Edit a file, mark an item, or send FINAL."
-        )
+    let then = if strong {
+        "You have been warned of it: the next time, the session ends. Edit a file, mark an item, or send FINAL."
     } else {
-        format!("{seen}. Do something else.")
-    }
+        "Do something else."
+    };
+    format!("{seen}. {then}")
 }
 
 fn forced(next: Option<&str>) -> String {
@@ -367,7 +363,6 @@ mod tests {
             &Applied {
                 refused: 1,
                 ignored: 2,
-                ..Applied::default()
             },
         );
         insta::assert_snapshot!([nothing, refused].join("\n"), @r#"

@@ -20,6 +20,22 @@ pub struct Tool {
     pub schema: Value,
 }
 
+impl Tool {
+    /// The tool's own name of an argument that a model may know from another agent's.
+    fn own(&self, name: String) -> String {
+        let properties = &self.schema["properties"];
+        let mut known = ALIASES.lines().map(str::split_whitespace);
+        let own = known.find_map(|mut names| {
+            let own = names.next().filter(|own| !properties[own].is_null())?;
+            names.any(|alias| alias == name).then_some(own)
+        });
+        match own {
+            Some(own) if properties[&name].is_null() => own.to_owned(),
+            _ => name,
+        }
+    }
+}
+
 /// The agent's own tools, in the order in which the model sees them.
 pub fn all<'a>() -> impl Iterator<Item = &'a Tool> {
     TOOLS.iter()
@@ -115,8 +131,19 @@ impl Arguments {
     }
 }
 
-/// A call that can be carried out. The model reads the comments on the variants and on their fields. The aliases are
-/// the names of arguments in other agents' tools, which models have seen more often.
+/// The names of arguments in other agents' tools, which models have seen more often, each line after the own name.
+const ALIASES: &str = "
+    path file_path filePath filename file dir directory
+    start start_line
+    end end_line
+    pattern query regex
+    search old_string oldString old_str old_text
+    replace new_string newString new_str new_text
+    content contents file_text text
+    command cmd
+    summary message result";
+
+/// A call that can be carried out. The model reads the comments on the variants and on their fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "tool", content = "arguments", rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -125,86 +152,48 @@ pub enum ToolRequest {
     /// Reads a file of the repository, with line numbers.
     ReadFile {
         /// path from the root of the repository
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// first line, from 1
-        #[serde(default, deserialize_with = "number", alias = "start_line")]
+        #[serde(default, deserialize_with = "number")]
         start: Option<u64>,
         /// last line
-        #[serde(default, deserialize_with = "number", alias = "end_line")]
+        #[serde(default, deserialize_with = "number")]
         end: Option<u64>,
     },
     /// Lists the files of a directory and below, without ignored ones.
     ListFiles {
         /// the directory; the root if left out
-        #[serde(default, alias = "dir", alias = "directory")]
+        #[serde(default)]
         path: Option<String>,
     },
     /// Searches the files for a regular expression, without ignored ones.
     Search {
         /// the regular expression
-        #[serde(alias = "query", alias = "regex")]
         pattern: String,
         /// the file or directory to search
-        #[serde(default, alias = "dir", alias = "directory")]
+        #[serde(default)]
         path: Option<String>,
     },
     /// Replaces text in a file. The text searched for must occur exactly once; copy it from the file as it is, without
     /// line numbers.
     EditFile {
         /// path from the root of the repository
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// the text to be replaced
-        #[serde(
-            alias = "old_string",
-            alias = "oldString",
-            alias = "old_str",
-            alias = "old_text"
-        )]
         search: String,
         /// the text to put in its place
-        #[serde(
-            alias = "new_string",
-            alias = "newString",
-            alias = "new_str",
-            alias = "new_text"
-        )]
         replace: String,
     },
     /// Writes a whole file, new or in place of the old one.
     WriteFile {
         /// path from the root of the repository
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
         /// the whole content
-        #[serde(alias = "contents", alias = "file_text", alias = "text")]
         content: String,
     },
     /// Deletes a file.
     DeleteFile {
         /// path from the root of the repository
-        #[serde(
-            alias = "file_path",
-            alias = "filePath",
-            alias = "filename",
-            alias = "file"
-        )]
         path: String,
     },
     /// Moves or renames a file.
@@ -217,7 +206,6 @@ pub enum ToolRequest {
     /// Runs a shell command in the root of the repository and shows its output.
     RunCommand {
         /// the command
-        #[serde(alias = "cmd")]
         command: String,
         /// after how long it is ended
         #[serde(default, deserialize_with = "number")]
@@ -237,7 +225,7 @@ pub enum ToolRequest {
     /// Ends the work. Call it when every item is done.
     Finish {
         /// the final message, with the suggested commit message
-        #[serde(default, alias = "message", alias = "result")]
+        #[serde(default)]
         summary: String,
     },
     /// A tool of an MCP server, which is not one of the agent's own.
@@ -283,9 +271,13 @@ impl ToolRequest {
                 names.join(", ")
             ));
         };
-        if !arguments.is_object() {
+        let Value::Object(arguments) = arguments else {
             return Err("the arguments are not a JSON object".into());
-        }
+        };
+        let arguments = arguments.into_iter();
+        let arguments: Map<String, Value> = arguments
+            .map(|(name, value)| (tool.own(name), value))
+            .collect();
         let tagged = json!({"tool": tool.name, "arguments": arguments});
         serde_json::from_value(tagged).map_err(|error| error.to_string())
     }

@@ -10,7 +10,6 @@ use crate::session::{
     Limits, Observation, OpenCall, Session, SessionExit, Slice, SliceEnded, Step, ToolResult,
     telemetry,
 };
-use crate::texts;
 use crate::tool::Tool;
 use crate::tools::Toolbox;
 use crate::transcript::{Header, Line};
@@ -64,8 +63,6 @@ pub struct Turn<'a, T, H> {
 /// The end of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
-    /// How its session ended.
-    pub exit: SessionExit,
     /// The report of the agent.
     pub report: AgentReport,
     /// The session in numbers.
@@ -101,12 +98,11 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
         record: turn.record,
         changes: turn.changes,
     };
-    let mut session = Session::new(limits, budget, texts::SYSTEM.to_owned(), turn.prompt);
+    let mut session = Session::new(limits, budget, turn.prompt);
     runner.begin(&session, None);
     let exit = runner.run(&mut session).await;
     let state = session.state();
     TurnEnd {
-        exit,
         report: events::report(state, exit, &Account::of(access.provider)),
         telemetry: telemetry(state, exit),
     }

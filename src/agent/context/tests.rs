@@ -23,6 +23,17 @@ fn wrote(name: &str, content: &str) -> Message {
 }
 
 /// A budget with exactly this much room.
+impl Default for Budget {
+    /// A lower bound for most models, without declared tools.
+    fn default() -> Self {
+        Self {
+            window_tokens: 128_000,
+            response_tokens: 16_000,
+            declared_tokens: 0,
+        }
+    }
+}
+
 fn room(tokens: usize) -> Budget {
     Budget {
         window_tokens: tokens + tokens / 9,

@@ -37,11 +37,17 @@ pub struct Target {
     pub checked: bool,
 }
 
+impl Target {
+    /// Looks for it among the files that the session has changed.
+    fn compare(&mut self, changed: &BTreeSet<String>) {
+        let mut changed = changed.iter();
+        self.changed |= changed.any(|changed| path::is_at(&self.path, changed));
+    }
+}
+
 /// One item of the plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Item {
-    /// Its number, from 1, which is never reused.
-    pub id: u32,
     /// The work to do, on one line.
     pub text: String,
     /// The files that it names.
@@ -57,14 +63,14 @@ impl Item {
     /// was changed; checked off without a change, it is already satisfied. An item without files has the
     /// state that the model reports.
     pub fn state(&self) -> ItemState {
+        if self.files.is_empty() || self.said == ItemState::Superseded {
+            return self.said;
+        }
         let changed = self.files.iter().any(|file| file.changed);
-        let all_changed = !self.files.is_empty() && self.files.iter().all(|file| file.changed);
-        let each_checked =
-            !self.files.is_empty() && self.files.iter().all(|file| file.changed || file.checked);
+        let all_changed = self.files.iter().all(|file| file.changed);
+        let each_checked = self.files.iter().all(|file| file.changed || file.checked);
         match self.said {
-            ItemState::Superseded => ItemState::Superseded,
             _ if all_changed => ItemState::Done,
-            ItemState::Done if self.files.is_empty() => ItemState::Done,
             said if said.is_finished() || each_checked => {
                 if changed {
                     ItemState::Done

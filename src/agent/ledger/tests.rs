@@ -79,14 +79,7 @@ fn a_plan_registers_its_items() {
 fn an_update_appends_and_checks_off() {
     let mut world = plan("- [ ] src/a.rs: add");
     let applied = world.say(&update("- [ ] src/b.rs: test\n- [x] src/a.rs: done"));
-    assert_eq!(
-        applied,
-        [Applied {
-            checked: vec![1],
-            added: vec![2],
-            ..Applied::default()
-        }]
-    );
+    assert_eq!(applied, [Applied::default()]);
     assert_eq!(world.list(), "- [=] src/a.rs: add\n- [ ] src/b.rs: test");
 }
 
@@ -177,14 +170,7 @@ fn a_second_plan_replaces_what_is_left_and_keeps_what_is_finished() {
     world.change("src/a.rs");
     let applied = world
         .say("```SPRAG_PLAN\n- [ ] src/b.rs: add\n- [ ] src/d.rs: add\n- [ ] src/a.rs: add\n```");
-    assert_eq!(
-        applied,
-        [Applied {
-            added: vec![4],
-            superseded: vec![3],
-            ..Applied::default()
-        }]
-    );
+    assert_eq!(applied, [Applied::default()]);
     assert_eq!(
         world.list(),
         "- [x] src/a.rs: add\n- [ ] src/b.rs: add\n- [~] src/c.rs: add\n- [ ] src/d.rs: add"
@@ -211,7 +197,6 @@ fn repair_mode_retires_but_begins_nothing_new() {
         assert_eq!(
             applied,
             [Applied {
-                checked: vec![1],
                 refused: 1,
                 ..Applied::default()
             }]
@@ -232,7 +217,6 @@ fn the_last_item_is_not_restated() {
     assert_eq!(
         applied,
         [Applied {
-            added: vec![2],
             refused: 1,
             ..Applied::default()
         }]
@@ -249,7 +233,6 @@ fn a_check_comes_before_new_items_wherever_it_stands() {
     assert_eq!(
         applied,
         [Applied {
-            checked: vec![1],
             refused: 1,
             ..Applied::default()
         }],
@@ -264,14 +247,7 @@ fn a_new_item_for_the_same_files_supersedes_and_an_equal_one_is_dropped() {
     let applied = world.say(&update(
         "- [ ] src/a.rs, src/x.rs: add it in another way\n- [ ] src/b.rs: add",
     ));
-    assert_eq!(
-        applied,
-        [Applied {
-            added: vec![3],
-            superseded: vec![1],
-            ..Applied::default()
-        }]
-    );
+    assert_eq!(applied, [Applied::default()]);
     world.change("src/x.rs");
     assert_eq!(
         world.list(),
@@ -290,7 +266,7 @@ fn items_can_be_begun_blocked_taken_up_again_and_dropped() {
         world.list(),
         "- [!] src/a.rs: add\n- [>] src/b.rs: add\n- [~] talk"
     );
-    assert_eq!(world.ledger.next().map(|item| item.id), Some(2));
+    assert_eq!(world.ledger.next(), world.ledger.items().get(1));
     world.say(&update("- [ ] src/a.rs: add"));
     assert_eq!(world.ledger.items()[0].state(), ItemState::Pending);
     world.change("src/a.rs");
@@ -324,8 +300,8 @@ fn checks_of_nothing_known_are_ignored() {
             ..Applied::default()
         }]
     );
-    let applied = world.say(&update("- [x] src/new.rs: wrote it too"));
-    assert_eq!(applied[0].checked, [2]);
+    world.say(&update("- [x] src/new.rs: wrote it too"));
+    assert!(world.ledger.items()[1].state().is_finished());
 }
 
 #[test]
@@ -413,9 +389,6 @@ proptest! {
             let after = &world.ledger;
             prop_assert!(after.items().len() >= before.items().len(), "no item is ever lost");
             prop_assert!(after.updates() >= before.updates());
-            for (id, item) in (1..).zip(after.items()) {
-                prop_assert_eq!(item.id, id);
-            }
             let counted = after.finished() + after.remaining() + after.blocked();
             prop_assert_eq!(counted, after.planned());
             prop_assert_eq!(after.next().is_some(), after.remaining() > 0);

@@ -3,6 +3,7 @@
 use super::{Item, Ledger, MAX_ITEMS, Target, path};
 use crate::plan_text::{ItemState, PlanBlock, PlanLine};
 use crate::words::{likeness, words};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 /// The similarity in percent from which a line without files refers to an item.
@@ -20,15 +21,9 @@ pub enum Mode {
     Repair,
 }
 
-/// The effect of a block.
+/// The lines of a block that had no effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Items that the block checked off.
-    pub checked: Vec<u32>,
-    /// Items that the block added.
-    pub added: Vec<u32>,
-    /// Items that a new item replaced, or that a new plan left out.
-    pub superseded: Vec<u32>,
     /// Lines that were refused: new work in repair mode, or a restatement of the last item.
     pub refused: usize,
     /// Lines that refer to nothing known, or for which there was no room.
@@ -43,7 +38,6 @@ pub(super) fn apply(
 ) -> Applied {
     let mut change = Change {
         first_new: ledger.items.len(),
-        registers: ledger.items.is_empty(),
         ledger,
         changed,
         mode,
@@ -63,20 +57,7 @@ struct Change<'a> {
     mode: Mode,
     /// Items from this index on were added by this block, so nothing in it can supersede them.
     first_new: usize,
-    registers: bool,
     applied: Applied,
-}
-
-/// What a line refers to.
-enum Subject {
-    /// A single item.
-    Item(usize),
-    /// Some files of one or more items.
-    Files(Vec<usize>),
-    /// An item that has already ended.
-    Finished,
-    /// Nothing known.
-    Unknown,
 }
 
 impl Change<'_> {
@@ -86,9 +67,16 @@ impl Change<'_> {
         if lines.is_empty() {
             return;
         }
-        if !self.registers {
+        if self.first_new > 0 {
             self.ledger.updates += 1;
-            self.leave_out(lines);
+            let kept = lines.iter();
+            let kept = kept.filter_map(|line| self.exact(line, &path::files_in(&line.text)));
+            let kept: Vec<usize> = kept.collect();
+            for (index, item) in self.ledger.items.iter_mut().enumerate() {
+                if !item.state().is_finished() && !kept.contains(&index) {
+                    item.said = ItemState::Superseded;
+                }
+            }
         }
         for line in lines {
             let files = path::files_in(&line.text);
@@ -99,52 +87,42 @@ impl Change<'_> {
         }
     }
 
-    /// Supersedes the items that are neither finished nor restated.
-    fn leave_out(&mut self, lines: &[PlanLine]) {
-        let kept: Vec<usize> = lines
-            .iter()
-            .filter_map(|line| self.exact(line, &path::files_in(&line.text)))
-            .collect();
-        for index in 0..self.first_new {
-            let state = self.ledger.items[index].state();
-            let over = state.is_finished() || state == ItemState::Superseded;
-            if !over && !kept.contains(&index) {
-                self.supersede(index);
-            }
-        }
-    }
-
     /// Closes the checked items first, then adds new ones.
     fn update(&mut self, lines: &[PlanLine]) {
         self.ledger.updates += 1;
-        let (new, known): (Vec<&PlanLine>, Vec<&PlanLine>) = lines
+        let is_new = |line: &&PlanLine| line.state == ItemState::Pending;
+        lines
             .iter()
-            .partition(|line| line.state == ItemState::Pending);
-        for line in known {
-            self.speak(line);
-        }
-        for line in new {
-            self.add(line);
-        }
+            .filter(|line| !is_new(line))
+            .for_each(|line| self.speak(line));
+        lines.iter().filter(is_new).for_each(|line| self.add(line));
     }
 
-    /// Applies a line with a mark in its box.
+    /// Applies a line with a mark in its box: to the item that it names, otherwise to the items with some of its files.
     fn speak(&mut self, line: &PlanLine) {
         let files = path::files_in(&line.text);
-        match self.subject(line, &files) {
-            Subject::Item(index) => self.say(index, line.state),
-            Subject::Files(items) => {
-                for index in items {
-                    self.say_of_files(index, &files, line.state);
-                }
-            }
-            Subject::Finished => {}
-            Subject::Unknown => match line.state {
+        let named = self.by_id(line).or_else(|| self.exact(line, &files));
+        let named = named.or_else(|| self.open_with(&files, line));
+        if let Some(index) = named.or_else(|| self.alike(line, &files)) {
+            return self.say(index, line.state);
+        }
+        let overlapping = |wanted: fn(ItemState) -> bool| -> Vec<usize> {
+            let items = self.ledger.items.iter().enumerate();
+            let items = items.filter(|(_, item)| wanted(item.state()));
+            let items = items.filter(|(_, item)| files.iter().any(|file| item.names(file)));
+            items.map(|(index, _)| index).collect()
+        };
+        let open = overlapping(ItemState::is_open);
+        if open.is_empty() && overlapping(ItemState::is_finished).is_empty() {
+            return match line.state {
                 ItemState::InProgress => self.add(line),
                 ItemState::Superseded => self.applied.ignored += 1,
-                _ if self.registers || !files.is_empty() => self.append(line, files),
+                _ if self.first_new == 0 || !files.is_empty() => self.append(line, files),
                 _ => self.applied.ignored += 1,
-            },
+            };
+        }
+        for index in open {
+            self.say_of_files(index, &files, line.state);
         }
     }
 
@@ -152,8 +130,7 @@ impl Change<'_> {
     fn add(&mut self, line: &PlanLine) {
         let files = path::files_in(&line.text);
         if let Some(index) = self.by_id(line).or_else(|| self.exact(line, &files)) {
-            self.say(index, line.state);
-            return;
+            return self.say(index, line.state);
         }
         if line.text.is_empty() {
             self.applied.ignored += 1;
@@ -166,19 +143,15 @@ impl Change<'_> {
         let replaced = self.open_with(&files, line);
         let before = self.ledger.items.len();
         self.append(line, files);
-        if let Some(old) = replaced
-            && self.ledger.items.len() > before
+        // The item that replaces another one takes over its changed files.
+        if let (Some(old), [items @ .., new]) = (replaced, &mut *self.ledger.items)
+            && items.len() == before
         {
-            self.supersede(old);
-            self.hand_over(old, before);
-        }
-    }
-
-    /// Transfers an item's changed files to the item that replaces it.
-    fn hand_over(&mut self, old: usize, new: usize) {
-        let old = self.ledger.items[old].files.clone();
-        for file in &mut self.ledger.items[new].files {
-            file.changed = old.iter().any(|was| was.changed && was.path == file.path);
+            items[old].said = ItemState::Superseded;
+            for file in &mut new.files {
+                let mut files = items[old].files.iter();
+                file.changed = files.any(|was| was.changed && was.path == file.path);
+            }
         }
     }
 
@@ -187,24 +160,18 @@ impl Change<'_> {
             self.applied.ignored += 1;
             return;
         }
-        let index = self.ledger.items.len();
-        let id = u32::try_from(index + 1).unwrap_or(u32::MAX);
+        let files = files.into_iter().map(|path| Target {
+            path,
+            changed: false,
+            checked: false,
+        });
         self.ledger.items.push(Item {
-            id,
             text: line.text.clone(),
-            files: files
-                .into_iter()
-                .map(|path| Target {
-                    path,
-                    changed: false,
-                    checked: false,
-                })
-                .collect(),
+            files: files.collect(),
             said: ItemState::Pending,
         });
-        self.applied.added.push(id);
         if line.state != ItemState::Pending {
-            self.say(index, line.state);
+            self.say(self.ledger.items.len() - 1, line.state);
         }
     }
 
@@ -213,95 +180,49 @@ impl Change<'_> {
     fn say(&mut self, index: usize, state: ItemState) {
         let item = &mut self.ledger.items[index];
         let now = item.state();
-        let reopens = now == ItemState::Blocked && state.is_open();
-        if reopens && self.mode == Mode::Repair {
+        if now == ItemState::Blocked && state.is_open() && self.mode == Mode::Repair {
             self.applied.refused += 1;
             return;
         }
         match state {
-            ItemState::Done | ItemState::AlreadySatisfied => {
-                if now.is_finished() {
-                    return;
-                }
-                item.said = state;
-                for file in &mut item.files {
-                    let mut changed = self.changed.iter();
-                    file.changed |= changed.any(|changed| path::is_at(&file.path, changed));
-                }
-                self.applied.checked.push(item.id);
-            }
             ItemState::Blocked => {
-                item.said = ItemState::Blocked;
                 for file in &mut item.files {
-                    file.changed = false;
-                    file.checked = false;
+                    (file.changed, file.checked) = (false, false);
                 }
             }
-            ItemState::Superseded if !now.is_finished() => self.supersede(index),
-            ItemState::Pending if now != ItemState::Blocked => {}
-            ItemState::Pending | ItemState::InProgress if !now.is_finished() => item.said = state,
+            _ if now.is_finished() => return,
+            ItemState::Pending if now != ItemState::Blocked => return,
+            ItemState::Done | ItemState::AlreadySatisfied => {
+                item.files
+                    .iter_mut()
+                    .for_each(|file| file.compare(self.changed));
+            }
             ItemState::Pending | ItemState::InProgress | ItemState::Superseded => {}
         }
+        item.said = state;
     }
 
     /// Records the model's report about some of an item's files. Only a check applies to single files.
     fn say_of_files(&mut self, index: usize, files: &[String], state: ItemState) {
         let item = &mut self.ledger.items[index];
-        if !state.is_finished() {
-            if state == ItemState::InProgress {
-                item.said = state;
-            }
-            return;
+        if state == ItemState::InProgress {
+            item.said = state;
         }
-        for target in &mut item.files {
-            if files.iter().any(|file| path::is_at(&target.path, file)) {
-                let mut changed = self.changed.iter();
+        if state.is_finished() {
+            let named =
+                |target: &&mut Target| files.iter().any(|file| path::is_at(&target.path, file));
+            for target in item.files.iter_mut().filter(named) {
                 target.checked = true;
-                target.changed |= changed.any(|changed| path::is_at(&target.path, changed));
+                target.compare(self.changed);
             }
         }
-        if item.state().is_finished() {
-            self.applied.checked.push(item.id);
-        }
     }
 
-    fn supersede(&mut self, index: usize) {
-        let item = &mut self.ledger.items[index];
-        item.said = ItemState::Superseded;
-        self.applied.superseded.push(item.id);
-    }
-
-    fn subject(&self, line: &PlanLine, files: &[String]) -> Subject {
-        let one = self.by_id(line).or_else(|| self.exact(line, files));
-        if let Some(index) = one.or_else(|| self.open_with(files, line)) {
-            return Subject::Item(index);
-        }
-        if files.is_empty() {
-            let alike = self.most_alike(line, SAME_ITEM, |item| item.state().is_open());
-            return alike.map_or(Subject::Unknown, Subject::Item);
-        }
-        let overlapping = |wanted: fn(ItemState) -> bool| -> Vec<usize> {
-            let items = self.ledger.items.iter().enumerate();
-            items
-                .filter(|(_, item)| wanted(item.state()))
-                .filter(|(_, item)| files.iter().any(|file| item.names(file)))
-                .map(|(index, _)| index)
-                .collect()
-        };
-        let open = overlapping(ItemState::is_open);
-        if !open.is_empty() {
-            Subject::Files(open)
-        } else if overlapping(ItemState::is_finished).is_empty() {
-            Subject::Unknown
-        } else {
-            Subject::Finished
-        }
-    }
-
+    /// The item with this number, from 1.
     fn by_id(&self, line: &PlanLine) -> Option<usize> {
-        let id = line.id?;
-        let known = |item: &Item| item.id == id && item.said != ItemState::Superseded;
-        self.ledger.items.iter().position(known)
+        let index = usize::try_from(line.id?).ok()?.checked_sub(1)?;
+        let item = self.ledger.items.get(index)?;
+        (item.said != ItemState::Superseded).then_some(index)
     }
 
     /// The item with the same files and the same words, preferring an open one.
@@ -313,44 +234,36 @@ impl Change<'_> {
                 && words(&item.text) == spoken
         };
         let items = &self.ledger.items;
-        items
+        let open = items
             .iter()
-            .position(|item| same(item) && item.state().is_open())
-            .or_else(|| items.iter().position(same))
+            .position(|item| same(item) && item.state().is_open());
+        open.or_else(|| items.iter().position(same))
     }
 
     /// The open or blocked item that names exactly these files; of several, the most similar one.
     fn open_with(&self, files: &[String], line: &PlanLine) -> Option<usize> {
-        if files.is_empty() {
-            return None;
-        }
-        let items = self.ledger.items.iter().take(self.first_new).enumerate();
         let spoken = words(&line.text);
-        items
-            .filter(|(_, item)| same_files(item, files))
-            .filter(|(_, item)| item.state().is_open() || item.state() == ItemState::Blocked)
-            .max_by_key(|(index, item)| {
-                let in_progress = item.state() == ItemState::InProgress;
-                let alike = likeness(&words(&item.text), &spoken);
-                (alike, in_progress, std::cmp::Reverse(*index))
-            })
-            .map(|(index, _)| index)
+        let items = self.ledger.items.iter().take(self.first_new).enumerate();
+        let items = items.filter(|(_, item)| !files.is_empty() && same_files(item, files));
+        let items =
+            items.filter(|(_, item)| item.state().is_open() || item.state() == ItemState::Blocked);
+        let best = items.max_by_key(|(index, item)| {
+            let in_progress = item.state() == ItemState::InProgress;
+            let alike = likeness(&words(&item.text), &spoken);
+            (alike, in_progress, Reverse(*index))
+        });
+        best.map(|(index, _)| index)
     }
 
-    fn most_alike(
-        &self,
-        line: &PlanLine,
-        percent: usize,
-        wanted: impl Fn(&Item) -> bool,
-    ) -> Option<usize> {
+    /// The open item that is most similar to a line without files.
+    fn alike(&self, line: &PlanLine, files: &[String]) -> Option<usize> {
         let spoken = words(&line.text);
         let items = self.ledger.items.iter().enumerate();
-        items
-            .filter(|(_, item)| wanted(item))
-            .map(|(index, item)| (likeness(&words(&item.text), &spoken), index))
-            .filter(|(alike, _)| *alike >= percent)
-            .max_by_key(|(alike, index)| (*alike, std::cmp::Reverse(*index)))
-            .map(|(_, index)| index)
+        let items = items.filter(|(_, item)| files.is_empty() && item.state().is_open());
+        let alike =
+            items.map(|(index, item)| (likeness(&words(&item.text), &spoken), Reverse(index)));
+        let best = alike.filter(|(alike, _)| *alike >= SAME_ITEM).max();
+        best.map(|(_, Reverse(index))| index)
     }
 
     /// Whether exactly one item is open and the line only restates it.

@@ -77,11 +77,7 @@ fn tool_use(call: &ToolCall) -> Value {
 /// The unmodified blocks of a response with reasoning: each signature also covers the preceding blocks.
 fn returned_blocks(kept: &[Value], calls: &[ToolCall]) -> Vec<Value> {
     let mut calls = calls.iter();
-    let is_blank = |block: &Value| {
-        block["text"]
-            .as_str()
-            .is_none_or(|text| text.trim().is_empty())
-    };
+    let is_blank = |block: &Value| block["text"].as_str().unwrap_or_default().trim().is_empty();
     let blocks = kept
         .iter()
         .filter_map(|block| match block["type"].as_str() {
@@ -123,17 +119,19 @@ fn message(message: &Value, into: &mut Assembly) -> Result<(), ModelError> {
 }
 
 fn block(index: Option<u64>, block: &Value, into: &mut Assembly) -> Result<(), ModelError> {
-    let kind = block["type"].as_str();
     let place = index.unwrap_or_default();
-    match kind {
-        Some("tool_use") => into.keep(place, json!({"type": "tool_use"}))?,
-        Some("text" | "thinking" | "redacted_thinking") => into.keep(place, block.clone())?,
-        _ => {}
-    }
-    match kind {
-        Some("text") => into.text(block["text"].as_str().unwrap_or_default()),
-        Some("thinking") => into.reason(block["thinking"].as_str().unwrap_or_default()),
+    match block["type"].as_str() {
+        Some("redacted_thinking") => into.keep(place, block.clone()),
+        Some("text") => {
+            into.keep(place, block.clone())?;
+            into.text(block["text"].as_str().unwrap_or_default())
+        }
+        Some("thinking") => {
+            into.keep(place, block.clone())?;
+            into.reason(block["thinking"].as_str().unwrap_or_default())
+        }
         Some("tool_use") => {
+            into.keep(place, json!({"type": "tool_use"}))?;
             // In a stream, the input starts empty and arrives in deltas.
             let input = match block["input"].as_object() {
                 Some(input) if !input.is_empty() => block["input"].to_string(),

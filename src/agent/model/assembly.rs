@@ -99,15 +99,14 @@ impl Assembly {
                 self.calls.len() - 1
             }
         };
-        if let Some(call) = self.calls.get_mut(at) {
-            if call.id.is_empty() {
-                call.id.push_str(id);
-            }
-            if call.name.is_empty() {
-                call.name.push_str(name);
-            }
-            call.arguments.push_str(arguments);
+        let call = &mut self.calls[at];
+        if call.id.is_empty() {
+            call.id.push_str(id);
         }
+        if call.name.is_empty() {
+            call.name.push_str(name);
+        }
+        call.arguments.push_str(arguments);
         Ok(())
     }
 
@@ -239,11 +238,8 @@ pub(super) fn list(value: &Value) -> &[Value] {
 /// The error in a response or an event, if there is one.
 pub(super) fn error_in(value: &Value) -> Option<ModelError> {
     let error = value.get("error").filter(|error| !error.is_null())?;
-    let status = ["status", "code"]
-        .iter()
-        .find_map(|name| error[*name].as_u64());
-    let status = status.and_then(|status| u16::try_from(status).ok());
-    Some(match status {
+    let status = error["status"].as_u64().or(error["code"].as_u64());
+    Some(match status.and_then(|status| u16::try_from(status).ok()) {
         Some(status @ 400..=599) => ModelError::of_answer(status, &error.to_string(), None),
         _ => ModelError::of_stream(&error.to_string()),
     })

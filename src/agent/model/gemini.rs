@@ -85,12 +85,11 @@ pub(super) fn take(value: &Value, into: &mut Assembly) -> Result<(), ModelError>
     );
     let of = |name: &str| usage[name].as_u64();
     let (said, thought) = (of("candidatesTokenCount"), of("thoughtsTokenCount"));
-    if said.or(thought).is_some() {
-        let sum = said
-            .unwrap_or_default()
-            .saturating_add(thought.unwrap_or_default());
-        into.usage.tokens_out = Some(sum);
-    }
+    let sum = [said, thought]
+        .into_iter()
+        .flatten()
+        .reduce(u64::saturating_add);
+    into.usage.tokens_out = sum.or(into.usage.tokens_out);
     let candidate = &value["candidates"][0];
     for part in list(&candidate["content"]["parts"]) {
         let text = part["text"].as_str().unwrap_or_default();

@@ -2,7 +2,6 @@
 
 mod anthropic;
 mod assembly;
-mod body;
 mod chat;
 mod entry;
 mod gemini;
@@ -16,7 +15,7 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
-use super::access::{Access, Secret, WireFormat};
+use super::access::{Access, WireFormat};
 use super::models::Price;
 use super::options::Options;
 use crate::context::Message;
@@ -131,12 +130,20 @@ impl<T: Transport> Model<T> {
         let (url, headers) = address(&self.access, self.stream);
         let answer = self.transport.post(&url, &headers, body);
         let mut reply = read(self.access.wire, self.number, answer.await?).await?;
-        self.keep_reasoning(&mut reply);
-        Ok(self.response(reply))
+        // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
+        self.kept.keep(&mut reply, self.access.window_tokens / 4);
+        Ok(Response {
+            text: reply.text,
+            reasoning: reply.reasoning,
+            calls: reply.calls,
+            usage: priced(reply.usage, reply.tokens_written, self.price),
+            stop: reply.stop,
+            elapsed_ms: 0,
+        })
     }
 
     fn body(&self, messages: &[&Message]) -> Vec<u8> {
-        body::write(&RequestInputs {
+        write_body(&RequestInputs {
             access: &self.access,
             messages,
             tools: &self.tools,
@@ -147,29 +154,23 @@ impl<T: Transport> Model<T> {
             kept: &self.kept,
         })
     }
+}
 
-    /// Stores the parts of a response that later requests need.
-    fn keep_reasoning(&mut self, reply: &mut Reply) {
-        // A quarter of the window, at one byte per token: encrypted reasoning is hardly longer.
-        self.kept.keep(reply, self.access.window_tokens / 4);
-    }
-
-    fn response(&self, reply: Reply) -> Response {
-        Response {
-            text: reply.text,
-            reasoning: reply.reasoning,
-            calls: reply.calls,
-            usage: priced(reply.usage, reply.tokens_written, self.price),
-            stop: reply.stop,
-            elapsed_ms: 0,
-        }
-    }
+/// The body of a request. It begins with the messages, which begin with those of the session's last request, as far
+/// as nothing was shortened since, so that the provider's cache holds most of it.
+fn write_body(inputs: &RequestInputs<'_>) -> Vec<u8> {
+    let body = match inputs.access.wire {
+        WireFormat::Chat => chat::body(inputs),
+        WireFormat::Responses => responses::body(inputs),
+        WireFormat::Messages => anthropic::body(inputs),
+        WireFormat::Gemini => gemini::body(inputs),
+    };
+    body.to_string().into_bytes()
 }
 
 /// Whether the API refused a request because of the parts that were sent back with its calls.
 fn refuses_reasoning(error: &ModelError) -> bool {
-    let text = error.message.to_lowercase();
-    error.status == Some(400) && REASONING_WORDS.iter().any(|word| text.contains(word))
+    error.status == Some(400) && error.says(REASONING_WORDS)
 }
 
 /// The declarations of the agent's own tools and of those of servers.
@@ -198,34 +199,27 @@ fn take(wire: WireFormat, value: &Value, into: &mut Assembly) -> Result<(), Mode
 
 /// The URL of a request, and its headers.
 fn address(access: &Access, stream: bool) -> (String, Vec<(&'static str, String)>) {
-    let base = &access.base;
-    let key = access.key.as_ref().map(Secret::reveal);
-    let bearer = || key.map(|key| ("authorization", format!("Bearer {key}")));
-    match access.wire {
-        WireFormat::Chat => (
-            format!("{base}/chat/completions"),
-            bearer().into_iter().collect(),
+    let model = &access.model;
+    let (path, header) = match access.wire {
+        WireFormat::Chat => ("chat/completions".to_owned(), "authorization"),
+        WireFormat::Responses => ("responses".to_owned(), "authorization"),
+        WireFormat::Messages => ("messages".to_owned(), "x-api-key"),
+        WireFormat::Gemini if stream => (
+            format!("models/{model}:streamGenerateContent?alt=sse"),
+            "x-goog-api-key",
         ),
-        WireFormat::Responses => (format!("{base}/responses"), bearer().into_iter().collect()),
-        WireFormat::Messages => {
-            let key = key.map(|key| ("x-api-key", key.to_owned()));
-            let version = ("anthropic-version", "2023-06-01".to_owned());
-            (
-                format!("{base}/messages"),
-                key.into_iter().chain([version]).collect(),
-            )
-        }
-        WireFormat::Gemini => {
-            let method = if stream {
-                "streamGenerateContent?alt=sse"
-            } else {
-                "generateContent"
-            };
-            let key = key.map(|key| ("x-goog-api-key", key.to_owned()));
-            let url = format!("{base}/models/{}:{method}", access.model);
-            (url, key.into_iter().collect())
-        }
-    }
+        WireFormat::Gemini => (format!("models/{model}:generateContent"), "x-goog-api-key"),
+    };
+    let key = access.key.as_ref().map(|key| match header {
+        "authorization" => (header, format!("Bearer {}", key.reveal())),
+        _ => (header, key.reveal().to_owned()),
+    });
+    let version = ("anthropic-version", "2023-06-01".to_owned());
+    let version = (access.wire == WireFormat::Messages).then_some(version);
+    (
+        format!("{}/{path}", access.base),
+        key.into_iter().chain(version).collect(),
+    )
 }
 
 async fn read(wire: WireFormat, number: u64, mut answer: impl Answer) -> Result<Reply, ModelError> {
@@ -284,17 +278,14 @@ fn arguments(call: &ToolCall) -> Cow<'_, Value> {
 
 /// The name of a tool in a form that can be sent. Models also call tools that do not exist, with names that
 /// providers refuse in the next request: they accept 1 to 64 of these characters.
-fn tool_name(name: &str) -> Cow<'_, str> {
+fn tool_name(name: &str) -> String {
     const MAX_NAME_BYTES: usize = 64;
     let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    match name {
-        "" => Cow::Borrowed("unknown"),
-        name if name.len() <= MAX_NAME_BYTES && name.chars().all(may_be) => Cow::Borrowed(name),
-        name => {
-            let sent = name.chars().take(MAX_NAME_BYTES);
-            sent.map(|c| if may_be(c) { c } else { '_' }).collect()
-        }
+    if name.is_empty() {
+        return "unknown".to_owned();
     }
+    let sent = name.chars().take(MAX_NAME_BYTES);
+    sent.map(|c| if may_be(c) { c } else { '_' }).collect()
 }
 
 /// The parts that must be sent back with these calls.
@@ -305,9 +296,7 @@ fn kept<'a>(inputs: &RequestInputs<'a>, calls: &[ToolCall]) -> &'a [Value] {
 
 /// Whether the API refused a request because its model has no reasoning to encrypt.
 fn has_no_thoughts(error: &ModelError) -> bool {
-    let text = error.message.to_lowercase();
-    matches!(error.status, Some(400 | 422))
-        && (text.contains("encrypted") || text.contains("\"include\""))
+    matches!(error.status, Some(400 | 422)) && error.says(&["encrypted", "\"include\""])
 }
 
 /// The usage with its cost, if tokens and price are known.

@@ -18,11 +18,7 @@ const WORDS: &[&str] = &["image", "vision", "multimodal", "mmproj"];
 
 /// Whether the API refused a request because of its pictures.
 pub(super) fn are_refused(error: &ModelError) -> bool {
-    let text = error.message.to_lowercase();
-    let is_refusal = error
-        .status
-        .is_some_and(|status| matches!(status, 400..=500));
-    is_refusal && WORDS.iter().any(|word| text.contains(word))
+    matches!(error.status, Some(400..=500)) && error.says(WORDS)
 }
 
 /// Adds pictures to the entry of the task. In front of the text, where the end of the entry keeps its place for caches.

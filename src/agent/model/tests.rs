@@ -53,7 +53,7 @@ fn request(model: &str) -> Value {
     };
     kept.keep(&mut earlier, 1000);
     let access = access(model);
-    let body = body::write(&RequestInputs {
+    let body = write_body(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: &tools(access.wire, &[]),
@@ -269,7 +269,7 @@ fn next_request(model: &str, events: &[Value]) -> Value {
         text: reply.text,
         calls: reply.calls,
     }];
-    let body = body::write(&RequestInputs {
+    let body = write_body(&RequestInputs {
         access: &access(model),
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: &Value::Null,

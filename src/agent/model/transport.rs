@@ -22,7 +22,9 @@ pub trait Transport {
 /// A response as it arrives.
 pub trait Answer {
     /// Whether it is a stream of events.
-    fn streams(&self) -> bool;
+    fn streams(&self) -> bool {
+        self.kind().starts_with("text/event-stream")
+    }
 
     /// Its content type, or empty if unknown.
     fn kind(&self) -> &str;

@@ -4,9 +4,9 @@ use super::loops::Trace;
 use super::stagnation::StepFacts;
 use super::state::{FinalWords, Last, OpenStep};
 use super::{
-    CallAnswer, FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State,
-    StopReason, ToolResult,
+    FormatError, Observation, OpenCall, Repair, Response, SliceEnded, State, StopReason, ToolResult,
 };
+use crate::context::Message;
 use crate::fence;
 use crate::ledger::{Applied, Mode, same_file};
 use crate::plan_text::{self, PlanBlock};
@@ -88,8 +88,7 @@ impl State {
 
     fn plan_block(&mut self, block: &PlanBlock, prose: &str) -> Applied {
         if let PlanBlock::Final { text } = block {
-            let text = if text.is_empty() { prose.trim() } else { text };
-            self.final_words = Some(FinalWords::of(text));
+            self.final_words = Some(FinalWords::of_or(text, prose));
         }
         let mode = match self.repair {
             Repair::Asked => Mode::Repair,
@@ -108,13 +107,7 @@ impl State {
                 (true, texts::plan_answer(&self.ledger, &applied))
             }
             Ok(ToolRequest::Finish { summary }) => {
-                let summary = summary.trim();
-                let text = if summary.is_empty() {
-                    prose.trim()
-                } else {
-                    summary
-                };
-                self.final_words = Some(FinalWords::of(text));
+                self.final_words = Some(FinalWords::of_or(summary.trim(), prose));
                 (true, texts::NOTED.to_owned())
             }
             Ok(request) => {
@@ -127,11 +120,11 @@ impl State {
             }
             Err(why) => (false, why),
         };
-        self.answers.push(CallAnswer {
+        self.answers.push(Message::ToolResult {
             id: call.id.clone(),
             name: call.name.clone(),
             ok,
-            text,
+            output: text,
         });
         ok
     }
@@ -147,11 +140,12 @@ impl State {
         let worked = self.words_suffice || !self.changed.is_empty() || self.ledger.finished() > 0;
         let over = worked && self.ledger.remaining() == 0 && !announces(&words.text);
         let counts = words.failed || words.satisfied || over;
-        if counts {
-            self.final_words = Some(words)
+        let place = if counts {
+            &mut self.final_words
         } else {
-            self.plain_words = Some(words)
-        }
+            &mut self.plain_words
+        };
+        *place = Some(words);
         counts
     }
 
@@ -160,8 +154,13 @@ impl State {
         for (call, result) in calls.iter().zip(results) {
             self.step.read.extend(result.read.iter().cloned());
             self.files_changed(&result.changed);
-            if let Some(file) = call.request.edits() {
-                self.edited(file, result.ok);
+            match call.request.edits() {
+                Some(file) if result.ok => drop(self.edit_failures.remove(file)),
+                Some(file) => {
+                    self.step.edit_failed = true;
+                    *self.edit_failures.entry(file.to_owned()).or_default() += 1;
+                }
+                None => {}
             }
         }
         self.close_step();
@@ -172,15 +171,6 @@ impl State {
             self.step.changed = true;
             self.ledger.file_changed(file);
             self.changed.insert(file.clone());
-        }
-    }
-
-    fn edited(&mut self, file: &str, ok: bool) {
-        if ok {
-            self.edit_failures.remove(file);
-        } else {
-            self.step.edit_failed = true;
-            *self.edit_failures.entry(file.to_owned()).or_default() += 1;
         }
     }
 
@@ -252,6 +242,11 @@ impl FormatError {
 }
 
 impl FinalWords {
+    /// The final message, or the prose of the response if it is empty.
+    fn of_or(text: &str, prose: &str) -> Self {
+        Self::of(if text.is_empty() { prose.trim() } else { text })
+    }
+
     fn of(text: &str) -> Self {
         Self {
             text: text.to_owned(),

@@ -388,12 +388,7 @@ fn play(
     limits: &Limits,
     choices: &[(bool, prop::sample::Index)],
 ) -> (Session, Vec<Record>, Option<SessionExit>) {
-    let mut session = Session::new(
-        limits.clone(),
-        Budget::default(),
-        "system".into(),
-        "task".into(),
-    );
+    let mut session = Session::new(limits.clone(), Budget::default(), "task".into());
     let mut history = Vec::new();
     let mut way = PathFacts::default();
     for (any, choice) in choices {
@@ -467,7 +462,7 @@ proptest! {
         ),
     ) {
         let limits = Limits { steps: 30, ..Limits::default() };
-        let mut session = Session::new(limits.clone(), Budget::default(), String::new(), String::new());
+        let mut session = Session::new(limits.clone(), Budget::default(), String::new());
         let mut asked = 0;
         let exit = loop {
             match session.next_step() {

@@ -72,10 +72,10 @@ impl Loops {
             self.steps.pop_front();
         }
         self.found = self.detect(thresholds.identical.max(2) as usize);
-        match self.found {
-            Some(_) => self.warnings += 1,
-            None if progress => self.warnings = 0,
-            None => {}
+        if self.found.is_some() {
+            self.warnings += 1;
+        } else if progress {
+            self.warnings = 0;
         }
     }
 

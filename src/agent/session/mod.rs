@@ -31,6 +31,7 @@ pub use stagnation::Stagnation;
 pub use state::{Counts, Repair, State};
 pub use telemetry::telemetry;
 
+use super::context::Message;
 use super::model_error::ModelError;
 use super::tool::{ToolCall, ToolRequest};
 use serde::Serialize;
@@ -65,25 +66,12 @@ pub enum Step {
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModelRequest {
     /// Results of the calls that did not need the work tree.
-    pub answers: Vec<CallAnswer>,
+    pub answers: Vec<Message>,
     /// The session's notes to the model, in order.
     pub notes: Vec<Note>,
     /// How often the API refused this session's requests for their length; each refusal shortens later
     /// requests.
     pub refusals: u32,
-}
-
-/// The result of a call that the session answers itself.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct CallAnswer {
-    /// The id of the call.
-    pub id: String,
-    /// The tool's name.
-    pub name: String,
-    /// Whether it succeeded.
-    pub ok: bool,
-    /// The text.
-    pub text: String,
 }
 
 /// A note of the session to the model; [`texts::note`] has its text.

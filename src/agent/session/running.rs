@@ -11,51 +11,30 @@ pub struct Session {
     limits: Limits,
     state: State,
     context: Context,
+    task: String,
 }
 
 impl Session {
     /// A session that has not started.
-    pub fn new(limits: Limits, budget: Budget, system: String, task: String) -> Self {
-        let messages = vec![
-            Message::System { text: system },
-            Message::Task { text: task },
-        ];
-        Self::with(limits, Context::new(budget), messages)
+    pub fn new(limits: Limits, budget: Budget, task: String) -> Self {
+        Self::with(limits, Context::new(budget), task)
     }
 
     /// A session on a single file that has not started.
     pub fn slice(&self, slice: &Slice) -> Self {
-        let text = |wanted: fn(&Message) -> Option<&str>| {
-            let text = self.messages().find_map(wanted);
-            text.unwrap_or_default()
-        };
-        let system = text(|message| match message {
-            Message::System { text } => Some(text),
-            _ => None,
-        });
-        let task = text(|message| match message {
-            Message::Task { text } => Some(text),
-            _ => None,
-        });
-        let messages = vec![
-            Message::System {
-                text: system.to_owned(),
-            },
-            Message::Task {
-                text: texts::slice_task(slice, task),
-            },
-        ];
-        Self::with(slice.limits.clone(), self.context.afresh(), messages)
+        let task = texts::slice_task(slice, &self.task);
+        Self::with(slice.limits.clone(), self.context.afresh(), task)
     }
 
-    fn with(limits: Limits, mut context: Context, messages: Vec<Message>) -> Self {
-        for message in messages {
-            context.push(message);
-        }
+    fn with(limits: Limits, mut context: Context, task: String) -> Self {
+        let (system, text) = (texts::SYSTEM.to_owned(), task.clone());
+        context.push(Message::System { text: system });
+        context.push(Message::Task { text });
         Self {
             state: State::new(&limits),
             limits,
             context,
+            task,
         }
     }
 
@@ -101,12 +80,7 @@ impl Session {
 
     fn asked(&mut self, request: &ModelRequest) {
         for answer in &request.answers {
-            self.context.push(Message::ToolResult {
-                id: answer.id.clone(),
-                name: answer.name.clone(),
-                ok: answer.ok,
-                output: answer.text.clone(),
-            });
+            self.context.push(answer.clone());
         }
         if !request.notes.is_empty() {
             let notes: Vec<String> = request.notes.iter().map(texts::note).collect();
@@ -134,18 +108,12 @@ impl Session {
                 }
             }
             Observation::ToolsApplied { results, .. } => {
-                let calls = self.state.open.iter().enumerate();
-                let results = calls.map(|(index, call)| {
-                    let result = results.get(index);
-                    Message::ToolResult {
-                        id: call.id.clone(),
-                        name: call.request.name().to_owned(),
-                        ok: result.is_some_and(|result| result.ok),
-                        output: result.map_or_else(
-                            || texts::NOT_RUN.to_owned(),
-                            |result| result.output.clone(),
-                        ),
-                    }
+                let results = self.state.open.iter().zip(results);
+                let results = results.map(|(call, result)| Message::ToolResult {
+                    id: call.id.clone(),
+                    name: call.request.name().to_owned(),
+                    ok: result.ok,
+                    output: result.output.clone(),
                 });
                 self.context.push_results(results);
             }

@@ -2,9 +2,10 @@
 
 use super::loops::{Loops, Verdict};
 use super::{
-    CallAnswer, FormatError, Limits, ModelRequest, Note, OpenCall, SessionExit, Slice, Stagnation,
-    Step, Suppressed, Thresholds,
+    FormatError, Limits, ModelRequest, Note, OpenCall, SessionExit, Stagnation, Step, Suppressed,
+    Thresholds,
 };
+use crate::context::Message;
 use crate::ledger::Ledger;
 use crate::model_error::ModelError;
 use sprag_domain::agent::Usage;
@@ -105,7 +106,7 @@ pub struct State {
     pub(super) last: Last,
     /// The calls that are still to be carried out.
     pub(crate) open: Vec<OpenCall>,
-    pub(super) answers: Vec<CallAnswer>,
+    pub(super) answers: Vec<Message>,
     pub(super) step: OpenStep,
     pub(super) final_words: Option<FinalWords>,
     /// The last response, if it was only text and did not count as the final message.
@@ -135,13 +136,8 @@ impl State {
 
     /// Input and output tokens; `None` if the provider counted none.
     pub fn tokens(&self) -> Option<u64> {
-        match (self.usage.tokens_in, self.usage.tokens_out) {
-            (None, None) => None,
-            (sent, received) => Some(
-                sent.unwrap_or_default()
-                    .saturating_add(received.unwrap_or_default()),
-            ),
-        }
+        let counted = [self.usage.tokens_in, self.usage.tokens_out];
+        counted.into_iter().flatten().reduce(u64::saturating_add)
     }
 
     /// The stagnation score, from 0 to 4.
@@ -223,7 +219,11 @@ impl State {
     pub(super) fn begin(&mut self, step: &Step) {
         match step {
             Step::AskModel(request) => self.ask(request),
-            Step::FixSlice(slice) => self.slice(slice),
+            Step::FixSlice(slice) => {
+                self.counts.fix_slices += 1;
+                self.edit_failures.remove(&slice.file);
+                self.sliced.insert(slice.file.clone());
+            }
             Step::ApplyTools { .. } | Step::Wait { .. } | Step::End { .. } => {}
         }
     }
@@ -246,11 +246,5 @@ impl State {
                 Note::FormatError { .. } | Note::LoopWarning { .. } | Note::GoOn { .. } => {}
             }
         }
-    }
-
-    fn slice(&mut self, slice: &Slice) {
-        self.counts.fix_slices += 1;
-        self.edit_failures.remove(&slice.file);
-        self.sliced.insert(slice.file.clone());
     }
 }

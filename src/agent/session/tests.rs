@@ -127,12 +127,7 @@ fn play(script: &[Response]) -> Played {
 }
 
 fn play_with(limits: &Limits, script: &[Response], slice: impl Fn(&Slice) -> SliceEnded) -> Played {
-    let mut session = Session::new(
-        limits.clone(),
-        Budget::default(),
-        "system".into(),
-        "task".into(),
-    );
+    let mut session = Session::new(limits.clone(), Budget::default(), "task".into());
     let (mut asks, mut slices) = (Vec::new(), Vec::new());
     let exit = loop {
         assert!(asks.len() < 500, "no end");

@@ -4,7 +4,7 @@ mod read_only;
 mod tree;
 
 use crate::edit;
-use crate::host::{CommandResult, Host};
+use crate::host::{Host, Outcome};
 use crate::session::ToolResult;
 use crate::tool::ToolRequest;
 use std::collections::BTreeMap;
@@ -70,11 +70,11 @@ impl<'a, H: Host> Toolbox<'a, H> {
                     .filter(|seconds| *seconds > 0)
                     .map_or(COMMAND_TIMEOUT, Duration::from_secs);
                 let timeout = asked.min(MAX_COMMAND_TIMEOUT).min(left);
-                of_host(self.host.command(command, timeout).await)
+                told(self.host.command(command, timeout).await)
             }
             ToolRequest::Served { name, arguments } => {
                 let timeout = COMMAND_TIMEOUT.min(left);
-                of_host(self.host.served(name, arguments, timeout).await)
+                told(self.host.served(name, arguments, timeout).await)
             }
             _ => match self.change(request) {
                 Ok((output, changed)) => {
@@ -95,29 +95,20 @@ impl<'a, H: Host> Toolbox<'a, H> {
     /// not counted yet.
     pub(super) fn changed_by_commands(&mut self, mut changed: Vec<String>) -> Vec<String> {
         let counted = std::mem::take(&mut self.counted);
-        changed.retain(|path| {
-            counted
-                .get(path)
-                .is_none_or(|left| *left != self.digest(path))
-        });
+        changed.retain(|path| counted.get(path) != Some(&self.digest(path)));
         changed
     }
 
     fn digest(&self, path: &str) -> Content {
-        self.tree
-            .read(path)
-            .ok()
-            .map(|content| blake3::hash(&content))
+        let content = self.tree.read(path).ok()?;
+        Some(blake3::hash(&content))
     }
 
     /// A path relative to the root of the work tree. Models that know the working directory use absolute
     /// paths.
     fn relative(&self, path: &str) -> String {
-        let inside = Path::new(path)
-            .strip_prefix(self.tree.root())
-            .ok()
-            .and_then(Path::to_str);
-        inside.unwrap_or(path).to_owned()
+        let inside = Path::new(path).strip_prefix(self.tree.root()).ok();
+        inside.and_then(Path::to_str).unwrap_or(path).to_owned()
     }
 
     /// Carries out a file change. Returns the message for the model and the changed files.
@@ -139,17 +130,12 @@ impl<'a, H: Host> Toolbox<'a, H> {
             ToolRequest::WriteFile { path, content } => {
                 let before = tree.read(path).ok();
                 if before.as_deref() == Some(content.as_bytes()) {
-                    return Ok((
-                        format!("{path} has exactly this content already"),
-                        Vec::new(),
-                    ));
+                    let same = format!("{path} has exactly this content already");
+                    return Ok((same, Vec::new()));
                 }
                 tree.write(path, content.as_bytes())?;
-                let bytes = content.len();
-                Ok((
-                    format!("wrote {bytes} bytes to {path}"),
-                    vec![Tree::normal(path)?],
-                ))
+                let wrote = format!("wrote {} bytes to {path}", content.len());
+                Ok((wrote, vec![Tree::normal(path)?]))
             }
             ToolRequest::DeleteFile { path } => {
                 tree.delete(path)?;
@@ -167,37 +153,24 @@ impl<'a, H: Host> Toolbox<'a, H> {
     /// Inspects many files on a separate thread, so that the call can be cancelled meanwhile.
     async fn read_only(
         &self,
-        read_only: impl FnOnce(&Tree) -> Result<String, String> + Send + 'static,
+        read_only: impl FnOnce(&Tree) -> Outcome + Send + 'static,
     ) -> ToolResult {
         let tree = self.tree.clone();
         let looking = tokio::task::spawn_blocking(move || read_only(&tree));
-        tokio::select! {
+        told(tokio::select! {
             looked = tokio::time::timeout(LOOK_TIMEOUT, looking) => match looked {
-                Ok(Ok(outcome)) => told(outcome),
-                Ok(Err(_)) => told(Err("the look failed".into())),
-                Err(_) => told(Err("there is too much to look at; name a directory".into())),
+                Ok(looked) => looked.unwrap_or_else(|_| Err("the look failed".into())),
+                Err(_) => Err("there is too much to look at; name a directory".into()),
             },
-            () = self.host.cancelled() => told(Err("cancelled".into())),
-        }
+            () = self.host.cancelled() => Err("cancelled".into()),
+        })
     }
 }
 
-fn of_host(ended: CommandResult) -> ToolResult {
+fn told(outcome: Outcome) -> ToolResult {
     ToolResult {
-        ok: ended.ok,
-        output: ended.output,
-        ..ToolResult::default()
-    }
-}
-
-fn told(outcome: Result<String, String>) -> ToolResult {
-    let (ok, output) = match outcome {
-        Ok(output) => (true, output),
-        Err(why) => (false, why),
-    };
-    ToolResult {
-        ok,
-        output,
+        ok: outcome.is_ok(),
+        output: outcome.unwrap_or_else(|why| why),
         ..ToolResult::default()
     }
 }

@@ -1,7 +1,6 @@
 //! Changes that are reported, and the time limits of commands.
 
 use super::*;
-use crate::host::CommandResult;
 use std::cell::Cell;
 use std::path::PathBuf;
 use std::process::Command;
@@ -23,23 +22,22 @@ impl Shell {
 }
 
 impl Host for Shell {
-    async fn command(&self, command: &str, timeout: Duration) -> CommandResult {
+    async fn command(&self, command: &str, timeout: Duration) -> Outcome {
         self.limit.set(Some(timeout));
         #[expect(clippy::disallowed_methods, reason = "a child of the test")]
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(&self.directory);
         let ended = shell.output().unwrap();
-        CommandResult {
-            ok: ended.status.success(),
-            output: String::from_utf8(ended.stdout).unwrap(),
+        let output = String::from_utf8(ended.stdout).unwrap();
+        if ended.status.success() {
+            Ok(output)
+        } else {
+            Err(output)
         }
     }
 
-    async fn served(&self, tool: &str, arguments: &str, _: Duration) -> CommandResult {
-        CommandResult {
-            ok: true,
-            output: format!("{tool} {arguments}"),
-        }
+    async fn served(&self, tool: &str, arguments: &str, _: Duration) -> Outcome {
+        Ok(format!("{tool} {arguments}"))
     }
 
     async fn cancelled(&self) {

@@ -4,11 +4,11 @@
 //! never through a symbolic link. So no component can be replaced between check and use, on any system;
 //! `openat2` would not add anything.
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawMode, Stat};
 use rustix::fs::{fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +27,16 @@ struct Place {
     name: String,
 }
 
+impl Place {
+    fn facts(&self) -> rustix::io::Result<Stat> {
+        statat(&self.directory, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
 impl Tree {
     pub(super) fn new(root: &Path) -> Self {
-        Self {
-            root: root.to_owned(),
-        }
+        let root = root.to_owned();
+        Self { root }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -41,7 +46,7 @@ impl Tree {
     /// The size of a regular file in bytes, or `None` for anything else.
     pub(super) fn size(&self, path: &str) -> Option<u64> {
         let place = self.place(path, false).ok()?;
-        let facts = statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let facts = place.facts().ok()?;
         regular(path, facts.st_mode).ok()?;
         u64::try_from(facts.st_size).ok()
     }
@@ -61,19 +66,17 @@ impl Tree {
             ));
         }
         let mut bytes = Vec::new();
-        match File::from(file)
+        let read = File::from(file)
             .take(MAX_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)
-        {
-            Ok(_) => Ok(bytes),
-            Err(error) => Err(format!("{path} cannot be read: {error}")),
-        }
+            .read_to_end(&mut bytes);
+        read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+        Ok(bytes)
     }
 
     /// Writes a file atomically. Missing directories are created, and a replaced file's permissions are kept.
     pub(super) fn write(&self, path: &str, content: &[u8]) -> Result<(), String> {
         let place = self.place(path, true)?;
-        let mode = match statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW) {
+        let mode = match place.facts() {
             Ok(facts) => {
                 regular(path, facts.st_mode)?;
                 Some(Mode::from_raw_mode(facts.st_mode & 0o7777))
@@ -87,21 +90,15 @@ impl Tree {
         let file = openat(&place.directory, &*draft, flags, Mode::from_raw_mode(0o666))
             .map_err(|error| why(path, error))?;
         let mut file = File::from(file);
-        let written = file
-            .write_all(content)
-            .and_then(|()| match mode {
-                Some(mode) => Ok(fchmod(&file, mode)?),
-                None => Ok(()),
-            })
-            .and_then(|()| {
-                Ok(renameat(
-                    &place.directory,
-                    &*draft,
-                    &place.directory,
-                    &*place.name,
-                )?)
-            });
-        written.map_err(|error| {
+        let mut replace = || -> io::Result<()> {
+            file.write_all(content)?;
+            if let Some(mode) = mode {
+                fchmod(&file, mode)?;
+            }
+            let directory = &place.directory;
+            Ok(renameat(directory, &*draft, directory, &*place.name)?)
+        };
+        replace().map_err(|error| {
             let _ = unlinkat(&place.directory, &*draft, AtFlags::empty());
             format!("{path} cannot be written: {error}")
         })
@@ -121,22 +118,17 @@ impl Tree {
     /// Moves a file to a path where nothing exists.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), String> {
         let source = self.place(from, false)?;
-        let facts = statat(&source.directory, &*source.name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| why(from, error))?;
+        let facts = source.facts().map_err(|error| why(from, error))?;
         regular(from, facts.st_mode)?;
         let target = self.place(to, true)?;
-        match statat(&target.directory, &*target.name, AtFlags::SYMLINK_NOFOLLOW) {
+        match target.facts() {
             Err(Errno::NOENT) => {}
             Ok(_) => return Err(format!("{to} exists already; delete it first")),
             Err(error) => return Err(why(to, error)),
         }
-        renameat(
-            &source.directory,
-            &*source.name,
-            &target.directory,
-            &*target.name,
-        )
-        .map_err(|error| format!("{from} cannot be moved to {to}: {error}"))
+        let (before, after) = (&source.directory, &target.directory);
+        let moved = renameat(before, &*source.name, after, &*target.name);
+        moved.map_err(|error| format!("{from} cannot be moved to {to}: {error}"))
     }
 
     /// A checked path in the form that the tools use, without `./` and doubled slashes. The root is empty.
@@ -150,8 +142,7 @@ impl Tree {
             return Ok(true);
         }
         let place = self.place(path, false)?;
-        let facts = statat(&place.directory, &*place.name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| why(path, error))?;
+        let facts = place.facts().map_err(|error| why(path, error))?;
         match FileType::from_raw_mode(facts.st_mode) {
             FileType::Directory => Ok(true),
             _ => regular(path, facts.st_mode).map(|()| false),
@@ -169,12 +160,11 @@ impl Tree {
         let flags = flags | OFlags::NOFOLLOW;
         for (depth, part) in names.iter().enumerate() {
             let shown = || names.get(..=depth).unwrap_or_default().join("/");
-            let opened = match openat(&directory, *part, flags, Mode::empty()) {
+            let open = || openat(&directory, *part, flags, Mode::empty());
+            let opened = match open() {
                 Err(Errno::NOENT) if create => {
                     match mkdirat(&directory, *part, Mode::from_raw_mode(0o777)) {
-                        Ok(()) | Err(Errno::EXIST) => {
-                            openat(&directory, *part, flags, Mode::empty())
-                        }
+                        Ok(()) | Err(Errno::EXIST) => open(),
                         Err(error) => Err(error),
                     }
                 }
@@ -225,16 +215,11 @@ fn names(path: &str) -> Result<Vec<&str>, String> {
 /// Whether a name stands for `.git` on any file system: some ignore case, end names at a dot or a space,
 /// ignore invisible characters, or have a short form of it.
 fn is_git(name: &str) -> bool {
-    let plain: String = name
+    let visible = name
         .chars()
-        .filter(|c| c.is_ascii() && !c.is_ascii_control())
-        .collect();
-    let plain = plain
-        .split(':')
-        .next()
-        .unwrap_or_default()
-        .trim_end_matches(['.', ' '])
-        .to_ascii_lowercase();
+        .filter(|c| c.is_ascii() && !c.is_ascii_control());
+    let plain: String = visible.take_while(|c| *c != ':').collect();
+    let plain = plain.trim_end_matches(['.', ' ']).to_ascii_lowercase();
     matches!(plain.as_str(), ".git" | "git~1")
 }
 

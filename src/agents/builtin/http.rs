@@ -25,7 +25,6 @@ pub struct Http {
 
 /// The response to a successful request.
 pub struct HttpAnswer {
-    streams: bool,
     kind: String,
     body: BoundedBody<Incoming>,
     idle: Duration,
@@ -53,32 +52,23 @@ impl Transport for Http {
         let request = request(url, headers, body.into())?;
         let to = request.uri().authority().map(ToString::to_string);
         let is_here = request.uri().host().is_some_and(is_loopback);
-        let answer = self
-            .client
-            .send(request, self.idle)
-            .await
-            .map_err(|error| match error {
-                TransportError::Unsent(text) => {
-                    let to = to.unwrap_or_default();
-                    ModelError {
-                        // A server that starts on this machine is there soon or not at all.
-                        retry_after_ms: is_here.then_some(WAITS.first_ms),
-                        ..ModelError::network(&format!("no connection to {to}: {text}"))
-                    }
+        let answer = self.client.send(request, self.idle).await;
+        let answer = answer.map_err(|error| match error {
+            TransportError::Unsent(text) => {
+                let to = to.unwrap_or_default();
+                ModelError {
+                    // A server that starts on this machine is there soon or not at all.
+                    retry_after_ms: is_here.then_some(WAITS.first_ms),
+                    ..ModelError::network(&format!("no connection to {to}: {text}"))
                 }
-                error => failed(error, self.idle),
-            })?;
+            }
+            error => failed(error, self.idle),
+        })?;
         let status = answer.status();
-        let header = |name| {
-            answer
-                .headers()
-                .get(name)
-                .and_then(|value: &HeaderValue| value.to_str().ok())
-        };
+        let header = |name| answer.headers().get(name)?.to_str().ok();
         let wait = header(RETRY_AFTER).and_then(|text| retry_after(text, jiff::Timestamp::now()));
         let kind = header(CONTENT_TYPE).unwrap_or_default().to_owned();
         let mut answer = HttpAnswer {
-            streams: kind.starts_with("text/event-stream"),
             kind,
             body: BoundedBody::new(answer.into_body(), MAX_BODY_BYTES),
             idle: self.idle,
@@ -101,10 +91,6 @@ impl Transport for Http {
 }
 
 impl Answer for HttpAnswer {
-    fn streams(&self) -> bool {
-        self.streams
-    }
-
     fn kind(&self) -> &str {
         &self.kind
     }
@@ -131,14 +117,10 @@ fn request(
         .header(ACCEPT, "text/event-stream, application/json")
         .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
     for (name, value) in headers {
-        let value = HeaderValue::from_str(value)
-            .map(|mut value| {
-                value.set_sensitive(true);
-                value
-            })
-            .map_err(|_| {
-                ModelError::of_answer(401, "the key cannot be sent: it is not plain text", None)
-            })?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| {
+            ModelError::of_answer(401, "the key cannot be sent: it is not plain text", None)
+        })?;
+        value.set_sensitive(true);
         request = request.header(HeaderName::from_static(name), value);
     }
     request.body(Full::new(body)).map_err(|error| {

@@ -8,7 +8,7 @@ use crate::process::{Cancel, CommandSpec, HeadTail, Input, Limits, clean_text, r
 use crate::sandbox::Policy;
 pub use http::Http;
 pub use servers::{Servers, not_used};
-use sprag_agent::host::{CommandResult, Host};
+use sprag_agent::host::{Host, Outcome};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub struct Shell<'a> {
 }
 
 impl Host for Shell<'_> {
-    async fn command(&self, command: &str, timeout: Duration) -> CommandResult {
+    async fn command(&self, command: &str, timeout: Duration) -> Outcome {
         let spec = CommandSpec {
             program: "sh".into(),
             // One pipe for both outputs preserves their order.
@@ -55,16 +55,17 @@ impl Host for Shell<'_> {
         if !ended.leaked.is_empty() {
             output.push_str(" (what it left running was ended)");
         }
-        CommandResult {
-            ok: ended.exit.is_success(),
-            output,
+        if ended.exit.is_success() {
+            Ok(output)
+        } else {
+            Err(output)
         }
     }
 
-    async fn served(&self, tool: &str, arguments: &str, timeout: Duration) -> CommandResult {
+    async fn served(&self, tool: &str, arguments: &str, timeout: Duration) -> Outcome {
         tokio::select! {
             biased;
-            () = self.cancelled() => CommandResult { ok: false, output: "cancelled".to_owned() },
+            () = self.cancelled() => Err("cancelled".to_owned()),
             result = self.servers.call(tool, arguments, timeout) => result,
         }
     }

@@ -3,8 +3,9 @@
 use super::bounded;
 use crate::mcp::{Connection, shown};
 use crate::process::HeadTail;
+use futures_util::future::join_all;
 use serde_json::Value;
-use sprag_agent::host::CommandResult;
+use sprag_agent::host::Outcome;
 use sprag_agent::tool::{SERVED, Tool};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -25,8 +26,9 @@ impl<'a> Servers<'a> {
     /// Opens the sessions. `warn` gets what a person must know of servers that cannot be used.
     pub async fn open(connections: &'a [Connection], mut warn: impl FnMut(String)) -> Self {
         let mut servers = Self::default();
-        for connection in connections {
-            match connection.tools().await {
+        let lists = join_all(connections.iter().map(Connection::tools)).await;
+        for (connection, tools) in connections.iter().zip(lists) {
+            match tools {
                 Ok(tools) => tools
                     .iter()
                     .for_each(|tool| servers.declare(connection, tool)),
@@ -57,22 +59,21 @@ impl<'a> Servers<'a> {
     }
 
     /// Calls a tool. The result is for the model.
-    pub async fn call(&self, name: &str, arguments: &str, limit: Duration) -> CommandResult {
-        let failed = |output: String| CommandResult { ok: false, output };
+    pub async fn call(&self, name: &str, arguments: &str, limit: Duration) -> Outcome {
         let Some((connection, tool)) = self.places.get(name) else {
             let names: Vec<&str> = self.places.keys().map(String::as_str).collect();
-            return failed(format!(
-                "no server has a tool `{name}`; the tools are {}",
-                names.join(", ")
+            let names = names.join(", ");
+            return Err(format!(
+                "no server has a tool `{name}`; the tools are {names}"
             ));
         };
         let arguments = serde_json::from_str(arguments).unwrap_or_default();
-        match connection.call(tool, &arguments, limit).await {
-            Ok(result) => CommandResult {
-                ok: result["isError"] != true,
-                output: text(&result),
-            },
-            Err(why) => failed(why),
+        let result = connection.call(tool, &arguments, limit).await?;
+        let text = text(&result);
+        if result["isError"] == true {
+            Err(text)
+        } else {
+            Ok(text)
         }
     }
 }

@@ -187,7 +187,7 @@ fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -
 /// The end of a session as the exit status of a process.
 fn turn_exit(ended: &TurnEnd, after_ms: u64) -> TurnExit {
     let is_complete = ended.telemetry.completion_kind == CompletionKind::CompleteUnverified;
-    match ended.exit {
+    match ended.telemetry.exit {
         SessionExit::ModelError => TurnExit::Code(1),
         SessionExit::Cancelled => TurnExit::Signal(15),
         SessionExit::TimeLimit if is_complete => TurnExit::Code(0),

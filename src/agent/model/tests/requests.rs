@@ -101,7 +101,7 @@ fn written(model: &str, messages: &[Message]) -> String {
 
 fn with_pictures(model: &str, messages: &[Message], pictures: &[Picture]) -> String {
     let access = access(model);
-    let body = body::write(&RequestInputs {
+    let body = write_body(&RequestInputs {
         access: &access,
         messages: &messages.iter().collect::<Vec<_>>(),
         tools: &tools(access.wire, &[]),

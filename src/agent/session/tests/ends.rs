@@ -167,11 +167,11 @@ fn tool_calls_for_plan_and_final_are_what_their_blocks_are() {
     assert_eq!(played.exit, SessionExit::Submitted);
     assert_eq!(played.list(), format!("- [x] {A}\n- [=] {B}"));
     assert_eq!(played.telemetry().plan_update_count, 1);
-    let answer = |text: &str| CallAnswer {
+    let answer = |text: &str| Message::ToolResult {
         id: "update_plan-1".into(),
         name: "update_plan".into(),
         ok: true,
-        text: text.into(),
+        output: text.into(),
     };
     assert_eq!(
         played.asks[1].answers,

@@ -96,7 +96,10 @@ fn responses_that_cannot_be_carried_out_are_named_and_bounded() {
         6,
         "what can be carried out begins the row anew"
     );
-    assert!(!played.asks[2].answers[0].ok);
+    assert!(matches!(
+        played.asks[2].answers[0],
+        Message::ToolResult { ok: false, .. }
+    ));
 }
 
 #[test]
@@ -172,12 +175,7 @@ fn a_finish_without_a_summary_ends_with_what_is_said_beside_it() {
 }
 
 fn failing(limits: &Limits, error: &ModelError, after: usize) -> (Vec<Step>, SessionExit) {
-    let mut session = Session::new(
-        limits.clone(),
-        Budget::default(),
-        String::new(),
-        String::new(),
-    );
+    let mut session = Session::new(limits.clone(), Budget::default(), String::new());
     let mut steps = Vec::new();
     loop {
         let step = session.next_step();
@@ -249,7 +247,7 @@ fn failures_of_the_api_are_waited_out_shrunk_or_end_the_session() {
 #[test]
 fn a_cancel_ends_the_session_whatever_is_open() {
     let limits = Limits::default();
-    let mut session = Session::new(limits, Budget::default(), String::new(), String::new());
+    let mut session = Session::new(limits, Budget::default(), String::new());
     session.next_step();
     session.observe(&Observation::ModelResponded(with(
         FINAL,
@@ -300,31 +298,4 @@ fn the_transcript_holds_results_before_notes_and_fits_the_budget() {
     );
     let sent = played.session.request();
     assert!(played.session.messages().eq(sent.into_iter()));
-}
-
-#[test]
-fn calls_without_a_result_are_answered_too() {
-    let mut session = Session::new(
-        Limits::default(),
-        Budget::default(),
-        String::new(),
-        String::new(),
-    );
-    session.next_step();
-    let calls = vec![read("src/a.rs"), edit("src/b.rs")];
-    session.observe(&Observation::ModelResponded(with("", calls)));
-    session.next_step();
-    session.observe(&Observation::ToolsApplied {
-        results: Vec::new(),
-        elapsed_ms: 0,
-    });
-    let outputs: Vec<_> = session
-        .messages()
-        .filter_map(|message| match message {
-            Message::ToolResult { ok, output, .. } => Some((*ok, output.as_str())),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(outputs, [(false, texts::NOT_RUN); 2]);
-    assert!(matches!(session.next_step(), Step::AskModel(_)));
 }
