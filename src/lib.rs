@@ -6,6 +6,7 @@
 pub use sprag_domain as domain;
 
 pub mod http;
+mod json_rpc;
 mod mcp;
 pub mod permit;
 mod plain_file;

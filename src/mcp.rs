@@ -3,9 +3,12 @@
 use crate::domain::mcp::{McpKind, McpServer};
 use crate::domain::text::excerpt;
 use crate::http::{BoundedBody, Client, Network, TransportError};
+use crate::json_rpc;
 use crate::process::{
     Cancel, CommandSpec, Dialogue, HeadTail, Input, Line, LineSplitter, StreamKind, clean_text, run,
 };
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
@@ -13,9 +16,6 @@ use serde_json::{Value, json};
 use sprag_agent::model::sse::Events;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -28,9 +28,6 @@ const GRACE: Duration = Duration::from_secs(2);
 
 const VERSION: &str = "2025-06-18";
 const SESSION: &str = "mcp-session-id";
-
-/// The code of the error that a method is unknown.
-const UNKNOWN_METHOD: i64 = -32601;
 
 /// The maximum number of pages of a list of tools.
 const MAX_PAGES: usize = 20;
@@ -134,14 +131,14 @@ impl Connection {
     /// # Errors
     /// Why the server gives no list.
     pub async fn tools(&self) -> Result<Vec<Value>, String> {
-        let about = json!({
-            "protocolVersion": VERSION,
-            "capabilities": {},
-            "clientInfo": { "name": "sprag", "version": env!("CARGO_PKG_VERSION") },
-        });
+        let client = json_rpc::client_info();
+        let about = json!({ "protocolVersion": VERSION, "capabilities": {}, "clientInfo": client });
         self.ask("initialize", about, LIMIT).await?;
-        self.send(json!({ "method": "notifications/initialized" }), LIMIT)
-            .await?;
+        let is_open = json_rpc::notification("notifications/initialized", &json!({}));
+        match &self.via {
+            Via::Address(address) => drop(address.send(&is_open, None, LIMIT).await?),
+            Via::Program(program) => program.say(&is_open),
+        }
         let (mut tools, mut page) = (Vec::new(), json!({}));
         for _ in 0..MAX_PAGES {
             let mut listed = self.ask("tools/list", page, LIMIT).await?;
@@ -168,38 +165,15 @@ impl Connection {
     async fn ask(&self, method: &str, params: Value, limit: Duration) -> Answer {
         let id = self.last_id.get() + 1;
         self.last_id.set(id);
-        let request = json!({ "id": id, "method": method, "params": params });
-        let answered = timeout(limit, self.send(request, limit)).await;
+        let request = json_rpc::request(id, method, &params);
+        let answered = async {
+            match &self.via {
+                Via::Address(address) => address.send(&request, Some(id), limit).await,
+                Via::Program(program) => program.ask(&request, id).await,
+            }
+        };
+        let answered = timeout(limit, answered).await;
         answered.unwrap_or_else(|_| Err(LATE.to_owned()))
-    }
-
-    /// Sends a message, and waits for its answer if it has an id.
-    async fn send(&self, mut message: Value, limit: Duration) -> Answer {
-        message["jsonrpc"] = "2.0".into();
-        let id = message["id"].as_u64();
-        match (&self.via, id) {
-            (Via::Address(address), _) => address.send(&message, id, limit).await,
-            (Via::Program(program), None) => {
-                program.say(&message);
-                Ok(Value::Null)
-            }
-            (Via::Program(program), Some(id)) => {
-                program.say(&message);
-                loop {
-                    if let Some(answer) = program.taken(id) {
-                        return answer;
-                    }
-                    program.news.notified().await;
-                }
-            }
-        }
-    }
-
-    fn program(&self) -> Option<&Program> {
-        match &self.via {
-            Via::Program(program) => Some(program),
-            Via::Address(_) => None,
-        }
     }
 }
 
@@ -208,10 +182,16 @@ impl Program {
         self.dialogue.say(format!("{message}\n").as_bytes());
     }
 
-    fn taken(&self, id: u64) -> Option<Answer> {
-        let mut inbox = self.inbox.borrow_mut();
-        let ended = inbox.ended.clone();
-        inbox.answers.remove(&id).or(ended.map(Err))
+    async fn ask(&self, request: &Value, id: u64) -> Answer {
+        self.say(request);
+        loop {
+            let arrived = self.inbox.borrow_mut().answers.remove(&id);
+            let ended = || self.inbox.borrow().ended.clone().map(Err);
+            if let Some(answer) = arrived.or_else(ended) {
+                return answer;
+            }
+            self.news.notified().await;
+        }
     }
 
     /// Runs it until it ends, or its session.
@@ -244,11 +224,8 @@ impl Program {
         };
         match (message["method"].as_str(), &message["id"]) {
             (_, Value::Null) => {}
-            (Some("ping"), id) => self.say(&json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
-            (Some(method), id) => {
-                let error = json!({ "code": UNKNOWN_METHOD, "message": format!("there is no {method} here") });
-                self.say(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-            }
+            (Some("ping"), id) => self.say(&json_rpc::response(id, &json!({}))),
+            (Some(method), id) => self.say(&json_rpc::refusal(id, method)),
             (None, id) => {
                 if let Some((id, answer)) = id.as_u64().zip(answer(&message)) {
                     self.inbox.borrow_mut().answers.insert(id, answer);
@@ -310,26 +287,25 @@ pub async fn beside<T>(
     cancel: &Cancel,
     work: impl Future<Output = T>,
 ) -> T {
-    let programs = || connections.iter().filter_map(Connection::program);
-    let mut running: Vec<Pin<Box<dyn Future<Output = ()> + '_>>> = programs()
-        .map(|program| Box::pin(program.run(cancel)) as _)
-        .collect();
-    let mut all_ended = poll_fn(move |context| {
-        running.retain_mut(|one| one.as_mut().poll(context).is_pending());
-        if running.is_empty() {
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    });
+    let programs = || {
+        connections
+            .iter()
+            .filter_map(|connection| match &connection.via {
+                Via::Program(program) => Some(program),
+                Via::Address(_) => None,
+            })
+    };
+    let mut running: FuturesUnordered<_> = programs().map(|program| program.run(cancel)).collect();
     let mut work = std::pin::pin!(work);
-    let done = tokio::select! {
-        done = &mut work => done,
-        () = &mut all_ended => work.await,
+    let done = loop {
+        tokio::select! {
+            done = &mut work => break done,
+            Some(()) = running.next() => {}
+        }
     };
     programs().for_each(|program| program.dialogue.end());
     // One that is still there after that ends with its future.
-    let _ = timeout(GRACE, all_ended).await;
+    let _ = timeout(GRACE, running.for_each(|()| async {})).await;
     done
 }
 

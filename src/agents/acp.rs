@@ -16,13 +16,12 @@
 //! children, and its types lose a whole message if one field has an unexpected type. It would add 24 crates,
 //! its types alone 14.
 
-use super::output::{self, Chunks, OpenCalls, is_session_id};
+use super::output::{self, Chunks, OpenCalls};
 use super::turn::{ExitFacts, TurnReader, TurnRequest};
 use super::{json, mcp};
-use crate::domain::agent::{
-    AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, TodoItem, UsageBasis,
-};
+use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, CutOff, UsageBasis};
 use crate::domain::api_error::{classify_final, with_remedy};
+use crate::json_rpc;
 use crate::process::Dialogue;
 use serde_json::{Value, json};
 
@@ -36,8 +35,6 @@ const PROMPT: u64 = 3;
 
 /// The code of the error that the agent has no login.
 const LOGIN_REQUIRED: i64 = -32000;
-/// The code of the error that a method is unknown.
-const UNKNOWN_METHOD: i64 = -32601;
 
 const LOGIN_REMEDY: &str = "log the agent in, or pass its key with `agent_env`";
 
@@ -60,15 +57,14 @@ pub struct Reader {
     ended: bool,
     said: Chunks,
     thought: Chunks,
-    open_calls: OpenCalls<Call>,
+    open_calls: OpenCalls<Changes>,
     report: AgentReport,
+    /// The events of the message that is being read.
+    events: Vec<AgentEvent>,
 }
 
-/// A tool call that has not ended.
-#[derive(Debug, Default)]
-struct Call {
-    changes: Vec<(String, &'static str)>,
-}
+/// The files that a tool call changes if it succeeds.
+type Changes = Vec<(String, &'static str)>;
 
 impl Reader {
     pub(super) fn new(request: &TurnRequest<'_>, prompt: &str) -> Self {
@@ -90,6 +86,7 @@ impl Reader {
                 usage_basis: UsageBasis::Session,
                 ..AgentReport::default()
             },
+            events: Vec::new(),
         };
         reader.request(
             INITIALIZE,
@@ -100,53 +97,34 @@ impl Reader {
                     "fs": { "readTextFile": false, "writeTextFile": false },
                     "terminal": false,
                 },
-                "clientInfo": { "name": "sprag", "version": env!("CARGO_PKG_VERSION") },
+                "clientInfo": json_rpc::client_info(),
             }),
         );
         reader
     }
 
     fn request(&self, id: u64, method: &str, params: &Value) {
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
+        self.send(&json_rpc::request(id, method, params));
     }
 
     fn send(&self, message: &Value) {
         self.dialogue.say(format!("{message}\n").as_bytes());
     }
 
-    /// The events for a protocol message, or `None` for anything else.
-    fn message(&mut self, message: &Value) -> Option<Vec<AgentEvent>> {
-        let id = message.get("id").filter(|id| !id.is_null());
-        let events = match (json::text(message, "/method"), id) {
-            (Some("session/update"), None) => self.update(message.get("params")?),
-            (Some("session/request_permission"), Some(id)) => self.permission(id, message),
-            (Some(method), Some(id)) => {
-                let error = json!({ "code": UNKNOWN_METHOD, "message": format!("there is no {method} here") });
-                self.send(&json!({ "jsonrpc": "2.0", "id": id, "error": error }));
-                Vec::new()
-            }
-            (Some(_), None) => Vec::new(),
-            (None, Some(id)) => self.answer(id.as_u64()?, message)?,
-            (None, None) => return None,
-        };
-        self.spoke = true;
-        Some(events)
-    }
-
-    /// Handles the response to one of Sprag's requests.
-    fn answer(&mut self, id: u64, message: &Value) -> Option<Vec<AgentEvent>> {
+    /// Handles the response to one of Sprag's requests. `None` if it is to none of them.
+    fn answer(&mut self, id: u64, message: &Value) -> Option<()> {
         let result = message.get("result").unwrap_or(&Value::Null);
-        let error = message.get("error");
-        Some(match (id, error) {
+        match (id, message.get("error")) {
             (_, Some(error)) => self.refused(id, error),
             (INITIALIZE, None) => self.initialized(result),
             (SESSION, None) => self.session_began(result),
             (PROMPT, None) => self.prompt_ended(result),
             _ => return None,
-        })
+        }
+        Some(())
     }
 
-    fn initialized(&mut self, result: &Value) -> Vec<AgentEvent> {
+    fn initialized(&mut self, result: &Value) {
         let version = json::count(result, "/protocolVersion");
         if version != Some(VERSION) {
             let spoken = version.map_or("none".to_owned(), |version| version.to_string());
@@ -159,28 +137,24 @@ impl Reader {
         let servers = std::mem::take(&mut self.servers).into_iter();
         let (servers, left_out): (Vec<Value>, Vec<Value>) =
             servers.partition(|server| reaches_urls || server.get("url").is_none());
-        let warning = |server| {
-            format!(
-                "the agent gets no MCP servers with a URL: {}",
-                json::string(server, "/name")
-            )
-        };
-        self.report.warnings.extend(left_out.iter().map(warning));
-        let mut params = json!({ "cwd": self.work_tree, "mcpServers": servers });
-        match self.earlier.clone().filter(|_| self.can_load) {
-            Some(session) => {
-                params["sessionId"] = session.into();
-                self.request(SESSION, "session/load", &params);
-            }
-            None => {
-                self.earlier = None;
-                self.request(SESSION, "session/new", &params);
-            }
+        for server in left_out {
+            let name = json::string(&server, "/name");
+            let warning = format!("the agent gets no MCP servers with a URL: {name}");
+            self.report.warnings.push(warning);
         }
-        Vec::new()
+        let mut params = json!({ "cwd": self.work_tree, "mcpServers": servers });
+        self.earlier = self.earlier.take().filter(|_| self.can_load);
+        let method = match &self.earlier {
+            Some(session) => {
+                params["sessionId"] = session.as_str().into();
+                "session/load"
+            }
+            None => "session/new",
+        };
+        self.request(SESSION, method, &params);
     }
 
-    fn session_began(&mut self, result: &Value) -> Vec<AgentEvent> {
+    fn session_began(&mut self, result: &Value) {
         let id = self.earlier.as_deref();
         let Some(id) = id.or_else(|| json::text(result, "/sessionId")) else {
             let message = "the agent began a session without an id";
@@ -188,21 +162,20 @@ impl Reader {
         };
         let id = id.to_owned();
         // A later turn can continue the session only if the agent can load it.
-        let known = Some(&*id).filter(|id| self.can_load && is_session_id(id));
+        let known = Some(&*id).filter(|_| self.can_load);
         let started = output::session(&mut self.report.session_id, known);
-        let cancel =
-            json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": id } });
+        self.events.extend(started);
+        let cancel = json_rpc::notification("session/cancel", &json!({ "sessionId": id }));
         self.dialogue
             .set_farewell(format!("{cancel}\n").into_bytes());
         let prompt = std::mem::take(&mut self.prompt);
         let params = json!({ "sessionId": id, "prompt": [{ "type": "text", "text": prompt }] });
         self.request(PROMPT, "session/prompt", &params);
         self.session = Some(id);
-        started.into_iter().collect()
     }
 
-    fn prompt_ended(&mut self, result: &Value) -> Vec<AgentEvent> {
-        let events = self.flush();
+    fn prompt_ended(&mut self, result: &Value) {
+        self.flush();
         match json::text(result, "/stopReason") {
             None | Some("end_turn") => {}
             Some("refusal") => self.stopped("refuses to go on", CutOff::Refused),
@@ -210,7 +183,6 @@ impl Reader {
             Some(reason) => self.stopped(reason, CutOff::OwnLimit),
         }
         self.end();
-        events
     }
 
     fn stopped(&mut self, why: &str, stop: CutOff) {
@@ -219,7 +191,7 @@ impl Reader {
     }
 
     /// Ends the turn after an error in response to one of Sprag's requests.
-    fn refused(&mut self, id: u64, error: &Value) -> Vec<AgentEvent> {
+    fn refused(&mut self, id: u64, error: &Value) {
         if id == SESSION {
             // A session that cannot be loaded is not requested again.
             self.report.session_id = None;
@@ -239,15 +211,14 @@ impl Reader {
             }
         } else {
             with_remedy(told, LOGIN_REMEDY)
-        })
+        });
     }
 
-    fn end_with(&mut self, error: ApiError) -> Vec<AgentEvent> {
-        let mut events = self.flush();
-        events.push(output::error(&error.message, true));
+    fn end_with(&mut self, error: ApiError) {
+        self.flush();
+        self.events.push(output::error(&error.message, true));
         self.report.api_error = Some(error);
         self.end();
-        events
     }
 
     fn end(&mut self) {
@@ -257,7 +228,7 @@ impl Reader {
 
     /// Allows or refuses a tool call by its declared kind. The sandbox and the repository show what it really
     /// does.
-    fn permission(&mut self, id: &Value, message: &Value) -> Vec<AgentEvent> {
+    fn permission(&mut self, id: &Value, message: &Value) {
         let kind = json::text(message, "/params/toolCall/kind").unwrap_or("other");
         let allowed = self.may_write || matches!(kind, "read" | "search" | "think");
         let wanted: &[&str] = if allowed {
@@ -277,135 +248,127 @@ impl Reader {
             Some(option) => json!({ "outcome": "selected", "optionId": option }),
             None => json!({ "outcome": "cancelled" }),
         };
-        self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": outcome } }));
-        Vec::new()
+        self.send(&json_rpc::response(id, &json!({ "outcome": outcome })));
     }
 
-    fn update(&mut self, params: &Value) -> Vec<AgentEvent> {
+    fn update(&mut self, params: &Value) {
         let session = self.session.as_deref().filter(|_| !self.ended);
         let is_ours =
             session.is_some_and(|ours| ours == json::text(params, "/sessionId").unwrap_or(ours));
         let Some(update) = params.get("update").filter(|_| is_ours) else {
-            return Vec::new();
+            return;
         };
-        let chunk = || json::text(update, "/content/text").unwrap_or_default();
+        let chunk = json::text(update, "/content/text").unwrap_or_default();
         match json::text(update, "/sessionUpdate").unwrap_or_default() {
             "agent_message_chunk" => {
-                let thought = self.thought();
-                let part = self.said.push(chunk());
-                let said = part.map(|text| self.said(text));
-                thought.into_iter().chain(said).collect()
+                let thought = self.thought.take();
+                self.think(thought);
+                let part = self.said.push(chunk);
+                self.say(part);
             }
             "agent_thought_chunk" => {
-                let full = self.thought.push(chunk());
-                full.map(|text| AgentEvent::Reasoning { text })
-                    .into_iter()
-                    .collect()
+                let part = self.thought.push(chunk);
+                self.think(part);
             }
-            "tool_call" => {
-                let mut events = self.flush();
-                // A message before a tool call is not the final message.
-                self.report.final_message = None;
-                events.extend(self.call(update));
-                events
-            }
+            "tool_call" => self.call(update),
             "tool_call_update" => self.call_changed(update),
             "plan" => {
-                let mut events = self.flush();
-                events.push(self.plan(update));
-                events
+                self.flush();
+                let entries = json::list(update, "/entries").iter();
+                let items = entries.map(output::todo_item).collect();
+                self.events.push(output::todo(&mut self.report, items));
             }
-            "usage_update" => self.cost(update).into_iter().collect(),
-            _ => Vec::new(),
+            "usage_update" if json::text(update, "/cost/currency") == Some("USD") => {
+                if let Some(amount) = update.pointer("/cost/amount").and_then(Value::as_f64) {
+                    self.report.usage.cost_usd = Some(amount);
+                    self.events.push(AgentEvent::Usage(self.report.usage));
+                }
+            }
+            _ => {}
         }
     }
 
-    /// The events of the messages whose chunks are now complete.
-    fn flush(&mut self) -> Vec<AgentEvent> {
-        let thought = self.thought();
-        let said = self.said.take().map(|text| self.said(text));
-        thought.into_iter().chain(said).collect()
+    /// Ends the messages whose chunks are now complete.
+    fn flush(&mut self) {
+        let thought = self.thought.take();
+        self.think(thought);
+        let said = self.said.take();
+        self.say(said);
     }
 
-    fn thought(&mut self) -> Option<AgentEvent> {
-        let text = self.thought.take()?;
-        Some(AgentEvent::Reasoning { text })
+    fn think(&mut self, thought: Option<String>) {
+        let event = thought.map(|text| AgentEvent::Reasoning { text });
+        self.events.extend(event);
     }
 
-    fn said(&mut self, text: String) -> AgentEvent {
-        self.report.final_message = Some(text.trim_end().to_owned());
-        AgentEvent::Message { text }
+    fn say(&mut self, said: Option<String>) {
+        if let Some(text) = said {
+            self.report.final_message = Some(text.trim_end().to_owned());
+            self.events.push(AgentEvent::Message { text });
+        }
     }
 
-    fn call(&mut self, update: &Value) -> Vec<AgentEvent> {
-        let id = json::text(update, "/toolCallId").map(str::to_owned);
+    fn call(&mut self, update: &Value) {
+        self.flush();
+        // A message before a tool call is not the final message.
+        self.report.final_message = None;
+        let id = json::text(update, "/toolCallId");
         let title = json::text(update, "/title").filter(|title| !title.is_empty());
         let input = update.get("rawInput").unwrap_or(&Value::Null);
         let summary = title.map_or_else(|| output::summary_of(input), str::to_owned);
-        if let Some(id) = &id {
-            self.open_calls.open(id, Call::default());
-        }
+        self.open_calls.open(id, Changes::new());
         let name = json::text(update, "/kind").unwrap_or("other");
-        let mut events = vec![output::tool_call(&mut self.report, id, name, &summary)];
-        events.extend(self.call_changed(update));
-        events
+        let call = output::tool_call(&mut self.report, id, name, &summary);
+        self.events.push(call);
+        self.call_changed(update);
     }
 
-    /// The events of an updated call: its result once it has ended, and the files that it then has changed.
-    fn call_changed(&mut self, update: &Value) -> Vec<AgentEvent> {
+    /// Handles a new state of a call: its result once it has ended, and the files that it then has changed.
+    fn call_changed(&mut self, update: &Value) {
         let id = json::text(update, "/toolCallId");
-        let mut call = self.open_calls.close(id);
+        let mut changes = self.open_calls.close(id);
         let content = json::list(update, "/content");
-        if let Some(call) = &mut call {
-            let changes = content.iter().filter_map(change);
-            let more: Vec<_> = changes
-                .filter(|change| !call.changes.contains(change))
-                .collect();
-            call.changes.extend(more);
-        }
-        let ok = match json::text(update, "/status") {
-            Some("completed") => true,
-            Some("failed") => false,
-            _ => {
-                if let (Some(id), Some(call)) = (id, call) {
-                    self.open_calls.open(id, call);
+        if let Some(changes) = &mut changes {
+            for change in content.iter().filter_map(change) {
+                if !changes.contains(&change) {
+                    changes.push(change);
                 }
-                return Vec::new();
             }
-        };
+        }
+        let status = json::text(update, "/status");
+        if !matches!(status, Some("completed" | "failed")) {
+            if let Some(changes) = changes {
+                self.open_calls.open(id, changes);
+            }
+            return;
+        }
         let texts = content
             .iter()
             .filter_map(|part| json::text(part, "/content/text"));
         let said = texts.collect::<Vec<_>>().join("\n");
         let exit_code = output::exit_code_in_words(&said);
-        let ok = ok && exit_code.is_none_or(|code| code == 0);
-        let mut events = vec![output::tool_result(id, ok, exit_code, &said)];
-        let changes = call.filter(|_| ok).map(|call| call.changes);
-        let changes = changes.unwrap_or_default().into_iter();
-        events.extend(changes.map(|(path, kind)| output::file_change(path, kind)));
-        events
-    }
-
-    fn plan(&mut self, update: &Value) -> AgentEvent {
-        let entries = json::list(update, "/entries").iter();
-        let items: Vec<TodoItem> = entries.map(output::todo_item).collect();
-        self.report.todo.clone_from(&items);
-        AgentEvent::Todo { items }
-    }
-
-    fn cost(&mut self, update: &Value) -> Option<AgentEvent> {
-        if json::text(update, "/cost/currency")? != "USD" {
-            return None;
+        let ok = status == Some("completed") && exit_code.is_none_or(|code| code == 0);
+        self.events
+            .push(output::tool_result(id, ok, exit_code, &said));
+        for (path, kind) in changes.filter(|_| ok).unwrap_or_default() {
+            self.events.push(output::file_change(path, kind));
         }
-        let amount = update.pointer("/cost/amount")?.as_f64()?;
-        self.report.usage.cost_usd = Some(amount);
-        Some(AgentEvent::Usage(self.report.usage))
     }
 }
 
 impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |message| self.message(message))
+    fn event(&mut self, message: &Value) -> Option<Vec<AgentEvent>> {
+        let id = message.get("id").filter(|id| !id.is_null());
+        match (json::text(message, "/method"), id) {
+            (Some("session/update"), None) => self.update(message.get("params")?),
+            (Some("session/request_permission"), Some(id)) => self.permission(id, message),
+            (Some(method), Some(id)) => self.send(&json_rpc::refusal(id, method)),
+            (Some(_), None) => {}
+            (None, Some(id)) => self.answer(id.as_u64()?, message)?,
+            (None, None) => return None,
+        }
+        self.spoke = true;
+        Some(std::mem::take(&mut self.events))
     }
 
     fn dialogue(&self) -> Option<Dialogue> {

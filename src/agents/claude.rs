@@ -4,17 +4,14 @@
 //! is read and never the subtype alone; a refused write exits with 0 and is reported only in
 //! `permission_denials`; usage and cost are those of this process, also with `--resume`.
 
-mod todo;
-
 use super::gateway::{ANTHROPIC, BehindGateway};
 use super::json;
 use super::mcp::Form;
-use super::output::{self, OpenCalls};
+use super::output;
 use super::spec::{CliSpec, LoginFiles, Package};
-use super::turn::{
-    ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
-};
-use crate::domain::agent::{AgentEvent, AgentReport, ApiError, ApiErrorClass, Usage};
+use super::stream_json::{Dialect, Reader};
+use super::turn::{Invocation, OwnSandbox, RepositoryFiles, TurnRequest};
+use crate::domain::agent::{ApiError, Usage, UsageBasis};
 use crate::domain::api_error::{classify, classify_final};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -23,7 +20,6 @@ use std::ffi::OsString;
 pub static SPEC: CliSpec = CliSpec {
     name: "claude",
     about: "`claude -p --output-format stream-json`, edits and commands allowed, sessions resumed",
-    program: "claude",
     package: Package::of("claude-code", "@anthropic-ai/claude-code"),
     tested: "2.1.197",
     variables: VARIABLES,
@@ -45,7 +41,7 @@ pub static SPEC: CliSpec = CliSpec {
         args: |_| Vec::new(),
     }),
     invocation,
-    reader: || Box::<Reader>::default(),
+    reader: || Box::new(Reader::of(&DIALECT)),
 };
 
 /// A cloud's variables are passed on only if that cloud is chosen.
@@ -139,12 +135,9 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
     args.extend(request.extra_args.iter().map(OsString::from));
     Invocation {
-        program: SPEC.program.into(),
-        args,
         env: env(request, permissions == BYPASS),
-        stdin: Stdin::Prompt,
-        final_message_file: None,
         files,
+        ..Invocation::of(SPEC.name, args)
     }
 }
 
@@ -200,229 +193,46 @@ fn env(request: &TurnRequest<'_>, bypasses: bool) -> Vec<(OsString, OsString)> {
         .collect()
 }
 
+static DIALECT: Dialect = Dialect {
+    usage_basis: UsageBasis::Turn,
+    usage,
+    exit_code,
+    is_new: |_, event| json::text(event, "/tool_use_result/type") == Some("create"),
+    outcome,
+    remedy: with_remedies,
+};
+
 /// claude's error for a session that it cannot resume. Its report then names that session.
 const SESSION_IS_GONE: &str = "No conversation found with session ID";
 
-/// Reads the stdout of one turn.
-#[derive(Debug, Default)]
-pub struct Reader {
-    report: AgentReport,
-    todo: todo::List,
-    spoke: bool,
-    ended: bool,
-    last_text: Option<String>,
-    retrying: Option<ApiError>,
-    open_calls: OpenCalls<Call>,
-}
-
-/// A tool call whose result has not arrived.
-#[derive(Debug)]
-struct Call {
-    name: String,
-    path: Option<String>,
-    todo: Option<todo::Change>,
-}
-
-impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |event| self.event(event))
-    }
-
-    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
-        self.report.todo = self.todo.items();
-        if !self.ended {
-            self.report.final_message = self.last_text;
-            self.report.api_error = self.retrying.or_else(|| {
-                (!self.spoke)
-                    .then(|| exit.refused_to_start())
-                    .flatten()
-                    .map(with_remedies)
-            });
-        }
-        self.report
-    }
-}
-
-impl Reader {
-    /// The events for a line of the protocol, or `None` for any other line.
-    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
-        let events = match json::text(event, "/type")? {
-            "system" => self.system(event),
-            "assistant" => self.assistant(event),
-            "user" => self.user(event),
-            "result" => self.result(event),
-            "stream_event" | "rate_limit_event" | "tool_progress" | "tool_use_summary"
-            | "auth_status" | "prompt_suggestion" | "keep_alive" => Vec::new(),
-            _ => return None,
-        };
-        self.spoke = true;
-        Some(events)
-    }
-
-    fn system(&mut self, event: &Value) -> Vec<AgentEvent> {
-        match json::text(event, "/subtype") {
-            Some("init") => self.session(event).into_iter().collect(),
-            Some("api_retry") => vec![self.retry(event)],
-            _ => Vec::new(),
-        }
-    }
-
-    /// The start of the session, reported once: `init` is repeated when claude continues by itself.
-    fn session(&mut self, event: &Value) -> Option<AgentEvent> {
-        output::session(
-            &mut self.report.session_id,
-            json::text(event, "/session_id"),
-        )
-    }
-
-    fn retry(&mut self, event: &Value) -> AgentEvent {
-        let status = json::status(event, "/error_status");
-        let what = json::text(event, "/error").unwrap_or("unknown");
-        let what = status.map_or(what.to_owned(), |status| format!("{status} {what}"));
-        let number = |pointer| json::count(event, pointer).unwrap_or_default();
-        let (attempt, of) = (number("/attempt"), number("/max_retries"));
-        let message = format!("API error: {what}; retry {attempt} of {of}");
-        self.retrying = Some(classify(status, &what).unwrap_or(ApiError {
-            status,
-            message: format!("connection failed: {what}"),
-            retry_after_ms: None,
-            class: ApiErrorClass::Transient,
-        }));
-        AgentEvent::Error {
-            message,
-            is_final: false,
-        }
-    }
-
-    fn assistant(&mut self, event: &Value) -> Vec<AgentEvent> {
-        // A synthetic message with an error, which the result repeats.
-        if json::text(event, "/error").is_some() {
-            return Vec::new();
-        }
-        self.retrying = None;
-        let is_own = json::text(event, "/parent_tool_use_id").is_none();
-        let blocks = json::list(event, "/message/content").iter();
-        blocks
-            .filter_map(|block| self.block(block, is_own))
-            .collect()
-    }
-
-    fn block(&mut self, block: &Value, is_own: bool) -> Option<AgentEvent> {
-        match json::text(block, "/type")? {
-            "text" => {
-                let text = json::string(block, "/text");
-                if is_own {
-                    self.last_text = Some(text.clone());
-                }
-                Some(AgentEvent::Message { text })
+/// Stores the outcome of the turn, and returns the message of a failure.
+fn outcome(reader: &mut Reader, event: &Value) -> Option<String> {
+    let result = json::text(event, "/result");
+    let report = &mut reader.report;
+    match json::text(event, "/subtype") {
+        Some(subtype) if subtype.starts_with("error") => {
+            report.final_message.clone_from(&reader.last_text);
+            report.stopped_by = Some(subtype.to_owned());
+            let errors = json::list(event, "/errors").iter();
+            let errors = errors
+                .filter_map(Value::as_str)
+                .collect::<Vec<_>>()
+                .join("\n");
+            if errors.contains(SESSION_IS_GONE) {
+                report.session_id = None;
             }
-            "thinking" => Some(AgentEvent::Reasoning {
-                text: json::string(block, "/thinking"),
-            }),
-            "tool_use" | "server_tool_use" => Some(self.call(block)),
-            _ => None,
+            let error = classify(None, &errors).filter(|_| subtype == "error_during_execution");
+            report.api_error = error.map(|error| SPEC.with_remedy(error));
+            let message = Some(errors).filter(|errors| !errors.is_empty());
+            Some(message.unwrap_or_else(|| subtype.to_owned()))
         }
-    }
-
-    fn call(&mut self, block: &Value) -> AgentEvent {
-        let name = json::string(block, "/name");
-        let input = block.get("input").unwrap_or(&Value::Null);
-        let id = json::text(block, "/id").map(str::to_owned);
-        if let Some(id) = &id {
-            let call = Call {
-                name: name.clone(),
-                path: edited_path(&name, input),
-                todo: todo::Change::of(&name, input),
-            };
-            self.open_calls.open(id, call);
+        _ if json::flag(event, "/is_error") => {
+            let message = result.unwrap_or("the turn failed without a message");
+            let error = classify_final(json::status(event, "/api_error_status"), message);
+            report.api_error = Some(SPEC.with_remedy(error));
+            Some(message.to_owned())
         }
-        output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
-    }
-
-    fn user(&mut self, event: &Value) -> Vec<AgentEvent> {
-        let blocks = json::list(event, "/message/content").iter();
-        blocks
-            .filter(|block| json::text(block, "/type") == Some("tool_result"))
-            .flat_map(|block| self.tool_result(block, event))
-            .collect()
-    }
-
-    fn tool_result(&mut self, block: &Value, event: &Value) -> Vec<AgentEvent> {
-        let id = json::text(block, "/tool_use_id");
-        let call = self.open_calls.close(id);
-        let ok = !json::flag(block, "/is_error");
-        let output = content_text(block.get("content"));
-        let name = call.as_ref().map_or("", |call| call.name.as_str());
-        let exit_code = exit_code_of(name, ok, &output, event);
-        let mut events = vec![output::tool_result(id, ok, exit_code, &output)];
-        let Some(call) = call.filter(|_| ok) else {
-            return events;
-        };
-        if let Some(path) = call.path {
-            let created = json::text(event, "/tool_use_result/type") == Some("create");
-            let kind = if created { "add" } else { "update" };
-            events.push(output::file_change(path, kind));
-        }
-        if let Some(change) = call.todo {
-            self.todo
-                .apply(change, event.get("tool_use_result"), &output);
-            events.push(AgentEvent::Todo {
-                items: self.todo.items(),
-            });
-        }
-        events
-    }
-
-    fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
-        self.ended = true;
-        self.session(event);
-        self.report.usage = usage(event);
-        let denials = json::list(event, "/permission_denials").len();
-        self.report.structured_output = event.get("structured_output").cloned();
-        self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
-        let mut events = vec![AgentEvent::Usage(self.report.usage)];
-        events.extend(self.outcome(event));
-        events
-    }
-
-    /// Stores the outcome of the turn, and returns an event if it failed.
-    fn outcome(&mut self, event: &Value) -> Option<AgentEvent> {
-        let result = json::text(event, "/result");
-        self.report.api_error = None;
-        self.report.stopped_by = None;
-        self.report.final_message = None;
-        let message = match json::text(event, "/subtype") {
-            Some(subtype) if subtype.starts_with("error") => {
-                self.report.final_message = self.last_text.clone();
-                self.report.stopped_by = Some(subtype.to_owned());
-                let errors = strings(json::list(event, "/errors"));
-                if errors.contains(SESSION_IS_GONE) {
-                    self.report.session_id = None;
-                }
-                self.report.api_error = classify(None, &errors)
-                    .filter(|_| subtype == "error_during_execution")
-                    .map(|error| SPEC.with_remedy(error));
-                if errors.is_empty() {
-                    subtype.to_owned()
-                } else {
-                    errors
-                }
-            }
-            _ if json::flag(event, "/is_error") => {
-                let message = result.unwrap_or("the turn failed without a message");
-                let error = classify_final(json::status(event, "/api_error_status"), message);
-                self.report.api_error = Some(SPEC.with_remedy(error));
-                message.to_owned()
-            }
-            _ => {
-                let text = result
-                    .filter(|text| !text.trim().is_empty())
-                    .map(str::to_owned);
-                self.report.final_message = text.or_else(|| self.last_text.clone());
-                return None;
-            }
-        };
-        Some(output::error(&message, true))
+        _ => reader.said(result),
     }
 }
 
@@ -456,54 +266,19 @@ fn sum_of(counts: &Value, names: &str) -> Option<u64> {
     output::sum(names.split(' ').map(count))
 }
 
-/// The edited file, for the tools that edit one.
-fn edited_path(tool: &str, input: &Value) -> Option<String> {
-    let edits = matches!(tool, "Write" | "Edit" | "MultiEdit" | "NotebookEdit");
-    let path = json::text(input, "/file_path").or_else(|| json::text(input, "/notebook_path"));
-    path.filter(|_| edits).map(str::to_owned)
-}
-
-/// The text of a tool result: a string, or the text among its blocks.
-fn content_text(content: Option<&Value>) -> String {
-    match content {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(blocks)) => {
-            let texts: Vec<_> = blocks
-                .iter()
-                .filter_map(|block| json::text(block, "/text"))
-                .collect();
-            texts.join("\n")
-        }
-        _ => String::new(),
-    }
-}
-
 /// The exit code of a command. claude states it as text, and only if it is not zero.
-fn exit_code_of(tool: &str, ok: bool, output: &str, event: &Value) -> Option<i32> {
+fn exit_code(tool: &str, output: &str, block: &Value, event: &Value) -> Option<i32> {
     if tool != "Bash" {
         return None;
     }
-    if !ok {
-        return output
-            .strip_prefix("Exit code ")?
-            .lines()
-            .next()?
-            .trim()
-            .parse()
-            .ok();
+    if json::flag(block, "/is_error") {
+        let code = output.strip_prefix("Exit code ")?.lines().next()?;
+        return code.trim().parse().ok();
     }
     let result = event.get("tool_use_result")?;
     let ended = json::text(result, "/backgroundTaskId").is_none()
         && result.get("interrupted").and_then(Value::as_bool) == Some(false);
     ended.then_some(0)
-}
-
-fn strings(values: &[Value]) -> String {
-    values
-        .iter()
-        .filter_map(Value::as_str)
-        .collect::<Vec<_>>()
-        .join("\n")
 }
 
 #[cfg(test)]

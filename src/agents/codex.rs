@@ -7,9 +7,9 @@
 use super::gateway::{BehindGateway, OPENAI};
 use super::output::{self, OpenCalls, is_session_id};
 use super::spec::{CliSpec, LoginFiles, Package};
-use super::turn::{ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest};
+use super::turn::{ExitFacts, Invocation, OwnSandbox, TurnReader, TurnRequest};
 use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport, ApiError, TodoItem, TodoStatus, UsageBasis};
+use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, TodoStatus, UsageBasis};
 use crate::domain::api_error::{classify, classify_final};
 use crate::domain::mcp::{Header, McpKind, McpServer};
 use serde_json::Value;
@@ -19,7 +19,6 @@ use std::ffi::OsString;
 pub static SPEC: CliSpec = CliSpec {
     name: "codex",
     about: "`codex exec --json`, its sandbox on below level 2 of Sprag's, sessions resumed",
-    program: "codex",
     package: Package::of("codex", "@openai/codex"),
     tested: "0.169.0",
     variables: VARIABLES,
@@ -71,12 +70,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     args.push(request.directory.into());
     args.push("--output-last-message".into());
     args.push(final_message_file.clone().into());
-    args.extend(
-        CONFIG
-            .iter()
-            .flat_map(|setting| ["-c".into(), (*setting).into()]),
-    );
-    args.extend(servers(request.mcp));
+    let config = CONFIG.iter().map(|setting| (*setting).to_owned());
+    args.extend(overrides(config.chain(servers(request.mcp))).map(OsString::from));
     args.extend(sandbox(request).iter().map(OsString::from));
     args.extend(request.model_argument("-m --model"));
     // The API refuses other schemas.
@@ -91,12 +86,9 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     }
     args.push("-".into());
     Invocation {
-        program: SPEC.program.into(),
-        args,
         env: env(request),
-        stdin: Stdin::Prompt,
         final_message_file: Some(final_message_file),
-        files: Vec::new(),
+        ..Invocation::of(SPEC.name, args)
     }
 }
 
@@ -115,7 +107,7 @@ fn sandbox(request: &TurnRequest<'_>) -> &'static [&'static str] {
 }
 
 /// The MCP servers as overrides of the configuration. Without a person to ask, their tools are approved.
-fn servers(servers: &[McpServer]) -> Vec<OsString> {
+fn servers(servers: &[McpServer]) -> Vec<String> {
     let text = |value: &str| Value::from(value).to_string();
     let mut settings = Vec::new();
     for server in servers {
@@ -138,10 +130,13 @@ fn servers(servers: &[McpServer]) -> Vec<OsString> {
         }
         set("default_tools_approval_mode", text("approve"));
     }
-    let pairs = settings.into_iter();
-    pairs
-        .flat_map(|setting| ["-c".into(), setting.into()])
-        .collect()
+    settings
+}
+
+/// Settings of the configuration as arguments.
+fn overrides(settings: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
+    let settings = settings.into_iter();
+    settings.flat_map(|setting| ["-c".to_owned(), setting])
 }
 
 /// `codex exec` reads its key only from `CODEX_API_KEY`, while users set `OPENAI_API_KEY`.
@@ -164,10 +159,7 @@ fn gateway_args(base: &str) -> Vec<String> {
         "model_providers.sprag.env_key=\"CODEX_API_KEY\"".to_owned(),
         "model_providers.sprag.wire_api=\"responses\"".to_owned(),
     ];
-    let pairs = settings.into_iter();
-    pairs
-        .flat_map(|setting| ["-c".to_owned(), setting])
-        .collect()
+    overrides(settings).collect()
 }
 
 /// Reads the stdout of one turn.
@@ -184,30 +176,6 @@ pub struct Reader {
 }
 
 impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |event| self.event(event))
-    }
-
-    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
-        self.report.usage_basis = UsageBasis::Session;
-        if let Some(message) = exit.final_message() {
-            self.report.final_message = Some(message);
-            self.report.final_message_cut = exit.final_file_cut;
-        }
-        if !self.ended {
-            self.report.api_error = self.error_of_a_turn_without_end(exit);
-        }
-        self.report.api_error = self
-            .report
-            .api_error
-            .take()
-            .or_else(|| self.broken_sandbox());
-        self.report
-    }
-}
-
-impl Reader {
-    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let events = match json::text(event, "/type")? {
             "thread.started" => {
@@ -216,11 +184,22 @@ impl Reader {
                 started.into_iter().collect()
             }
             "turn.started" | "item.plan.delta" => Vec::new(),
-            "item.started" => self.item_started(event.get("item")?)?,
-            "item.updated" => self.item_updated(event.get("item")?),
-            "item.completed" => self.item_completed(event.get("item")?)?,
-            "turn.completed" => vec![self.turn_completed(event)],
-            "turn.failed" => vec![self.turn_failed(json::text(event, "/error/message")?)],
+            stage @ ("item.started" | "item.updated" | "item.completed") => {
+                self.item(stage, event.get("item")?)?
+            }
+            "turn.completed" => {
+                self.ended = true;
+                self.report.api_error = None;
+                let counts = "/usage/input_tokens /usage/cached_input_tokens /usage/output_tokens";
+                self.report.usage = output::usage(event, counts);
+                vec![AgentEvent::Usage(self.report.usage)]
+            }
+            "turn.failed" => {
+                let message = json::text(event, "/error/message")?;
+                self.ended = true;
+                self.report.api_error = Some(SPEC.with_remedy(classify_final(None, message)));
+                vec![output::error(message, true)]
+            }
             "error" => {
                 let message = json::string(event, "/message");
                 self.last_error = Some(message.clone());
@@ -232,43 +211,60 @@ impl Reader {
         Some(events)
     }
 
-    fn item_started(&mut self, item: &Value) -> Option<Vec<AgentEvent>> {
-        self.last_error = None;
-        if json::text(item, "/type")? == "todo_list" {
-            return Some(vec![self.todo(item)]);
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.report.usage_basis = UsageBasis::Session;
+        if let Some(message) = exit.final_message() {
+            self.report.final_message = Some(message);
+            self.report.final_message_cut = exit.final_file_cut;
         }
-        Some(self.call(item)?.into_iter().collect())
-    }
-
-    fn item_updated(&mut self, item: &Value) -> Vec<AgentEvent> {
-        match json::text(item, "/type") {
-            Some("todo_list") => vec![self.todo(item)],
-            _ => Vec::new(),
+        if !self.ended {
+            let reported = self.last_error.and_then(|message| classify(None, &message));
+            let refused = || exit.refused_to_start().filter(|_| !self.spoke);
+            let error = reported.or_else(refused);
+            self.report.api_error = error.map(|error| SPEC.with_remedy(error));
         }
+        if let Some(message) = self.sandbox_error
+            && self.unconfined == self.commands
+            && self.report.api_error.is_none()
+        {
+            // The sandbox kept every command from running.
+            let error = output::unavailable(format!("{message} ({SANDBOX_REMEDY})"));
+            self.report.api_error = Some(error);
+        }
+        self.report
     }
+}
 
-    fn item_completed(&mut self, item: &Value) -> Option<Vec<AgentEvent>> {
+impl Reader {
+    fn item(&mut self, stage: &str, item: &Value) -> Option<Vec<AgentEvent>> {
+        let is_over = stage == "item.completed";
         let kind = json::text(item, "/type")?;
-        if kind == "error" {
+        if is_over && kind == "error" {
             return Some(vec![output::error(&json::string(item, "/message"), false)]);
         }
-        self.last_error = None;
+        let is_update = stage == "item.updated";
+        if !is_update {
+            self.last_error = None;
+        }
         Some(match kind {
-            "agent_message" | "plan" => {
+            "todo_list" => vec![self.todo(item)],
+            _ if is_update => Vec::new(),
+            "agent_message" | "plan" if is_over => {
                 let text = json::string(item, "/text");
                 self.report.final_message = Some(text.clone());
                 vec![AgentEvent::Message { text }]
             }
-            "reasoning" => vec![AgentEvent::Reasoning {
+            "reasoning" if is_over => vec![AgentEvent::Reasoning {
                 text: json::string(item, "/text"),
             }],
-            "todo_list" => vec![self.todo(item)],
             _ => {
                 let mut events: Vec<_> = self.call(item)?.into_iter().collect();
-                self.open_items.close(json::text(item, "/id"));
-                self.watch_sandbox(item);
-                events.push(result(item));
-                events.extend(file_changes(item));
+                if is_over {
+                    self.open_items.close(json::text(item, "/id"));
+                    self.watch_sandbox(item);
+                    events.push(result(item));
+                    events.extend(file_changes(item));
+                }
                 events
             }
         })
@@ -278,13 +274,11 @@ impl Reader {
     /// reported.
     fn call(&mut self, item: &Value) -> Option<Option<AgentEvent>> {
         let (name, summary) = tool(item)?;
-        let id = json::text(item, "/id").map(str::to_owned);
-        if let Some(id) = &id {
-            if self.open_items.has(id) {
-                return Some(None);
-            }
-            self.open_items.open(id, ());
+        let id = json::text(item, "/id");
+        if id.is_some_and(|id| self.open_items.has(id)) {
+            return Some(None);
         }
+        self.open_items.open(id, ());
         let call = output::tool_call(&mut self.report, id, &name, &summary);
         Some(Some(call))
     }
@@ -307,15 +301,6 @@ impl Reader {
         }
     }
 
-    /// The error of a turn in which the sandbox kept every command from running.
-    fn broken_sandbox(&self) -> Option<ApiError> {
-        let message = self
-            .sandbox_error
-            .as_deref()
-            .filter(|_| self.unconfined == self.commands)?;
-        Some(output::unavailable(format!("{message} ({SANDBOX_REMEDY})")))
-    }
-
     fn todo(&mut self, item: &Value) -> AgentEvent {
         let todo = |item: &Value| TodoItem {
             text: json::string(item, "/text"),
@@ -325,34 +310,8 @@ impl Reader {
                 TodoStatus::Pending
             },
         };
-        self.report.todo = json::list(item, "/items").iter().map(todo).collect();
-        AgentEvent::Todo {
-            items: self.report.todo.clone(),
-        }
-    }
-
-    fn turn_completed(&mut self, event: &Value) -> AgentEvent {
-        self.ended = true;
-        self.report.api_error = None;
-        let counts = "/usage/input_tokens /usage/cached_input_tokens /usage/output_tokens";
-        self.report.usage = output::usage(event, counts);
-        AgentEvent::Usage(self.report.usage)
-    }
-
-    fn turn_failed(&mut self, message: &str) -> AgentEvent {
-        self.ended = true;
-        self.report.api_error = Some(SPEC.with_remedy(classify_final(None, message)));
-        output::error(message, true)
-    }
-
-    fn error_of_a_turn_without_end(&self, exit: ExitFacts<'_>) -> Option<ApiError> {
-        let reported = self
-            .last_error
-            .as_deref()
-            .and_then(|message| classify(None, message));
-        reported
-            .or_else(|| (!self.spoke).then(|| exit.refused_to_start()).flatten())
-            .map(|error| SPEC.with_remedy(error))
+        let items = json::list(item, "/items").iter().map(todo).collect();
+        output::todo(&mut self.report, items)
     }
 }
 
@@ -364,16 +323,9 @@ fn tool(item: &Value) -> Option<(String, String)> {
         "file_change" => named("apply_patch", paths_of(item).join(", ")),
         "web_search" => named("web_search", json::string(item, "/query")),
         "mcp_tool_call" => {
-            let name = format!(
-                "{}.{}",
-                json::string(item, "/server"),
-                json::string(item, "/tool")
-            );
-            let arguments = item
-                .get("arguments")
-                .map(Value::to_string)
-                .unwrap_or_default();
-            Some((name, arguments))
+            let (server, tool) = (json::string(item, "/server"), json::string(item, "/tool"));
+            let arguments = item.get("arguments").map(Value::to_string);
+            named(&format!("{server}.{tool}"), arguments.unwrap_or_default())
         }
         "collab_tool_call" => named(&json::string(item, "/tool"), json::string(item, "/prompt")),
         _ => None,
@@ -413,14 +365,11 @@ fn file_changes(item: &Value) -> Vec<AgentEvent> {
     if json::text(item, "/type") != Some("file_change") || !succeeded(item) {
         return Vec::new();
     }
-    let changes = json::list(item, "/changes").iter();
     let change = |change: &Value| {
-        output::file_change(
-            json::string(change, "/path"),
-            &json::string(change, "/kind"),
-        )
+        let kind = json::string(change, "/kind");
+        output::file_change(json::string(change, "/path"), &kind)
     };
-    changes.map(change).collect()
+    json::list(item, "/changes").iter().map(change).collect()
 }
 
 #[cfg(test)]

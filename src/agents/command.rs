@@ -1,9 +1,9 @@
 //! Any command as an agent: its stdout is the transcript, and it may also print Sprag's own events.
 
 use super::output::{is_session_id, raw};
-use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::turn::{ExitFacts, Invocation, TurnReader, TurnRequest};
 use super::{json, text};
-use crate::domain::agent::{AgentEvent, AgentReport};
+use crate::domain::agent::{AgentEvent, AgentReport, TurnName};
 use crate::domain::api_error::classify_final;
 use crate::domain::commit_message::SEARCHED_LINES;
 use crate::domain::settings::variables;
@@ -26,49 +26,29 @@ pub(super) fn invocation(command: &str, request: &TurnRequest<'_>) -> Invocation
         args.extend(request.extra_args.iter().map(OsString::from));
     }
     Invocation {
-        program: "sh".into(),
-        args,
-        env: Vec::new(),
-        stdin: Stdin::Prompt,
         final_message_file: Some(request.scratch.join("final-message.md")),
-        files: Vec::new(),
+        ..Invocation::of("sh", args)
     }
 }
 
-/// The properties of a turn that its command gets.
-#[derive(Debug, Clone, Copy)]
-pub struct TurnFacts<'a> {
-    /// The file with the prompt.
-    pub prompt_file: &'a Path,
-    /// The file for its final message ([`Invocation::final_message_file`]).
-    pub final_file: &'a Path,
-    /// The task.
-    pub task_id: &'a str,
-    /// The attempt, from 1.
-    pub attempt: u32,
-    /// The number of the turn within the task, from 1.
-    pub turn: u32,
-    /// The purpose of the turn (`implement`, `review` …).
-    pub purpose: &'a str,
-    /// The role (`implementer`, `reviewer` …).
-    pub role: &'a str,
-}
-
-/// The variables that describe a turn to its command.
-pub fn turn_env(turn: &TurnFacts<'_>) -> Vec<(OsString, OsString)> {
+/// The variables that describe a turn to its command, with the file of its prompt and the one for its final message.
+pub fn turn_env(
+    turn: &TurnName,
+    role: &str,
+    prompt_file: &Path,
+    final_file: &Path,
+) -> [(OsString, OsString); 7] {
     let numbers = (turn.attempt.to_string(), turn.turn.to_string());
     let pairs: [(&str, &OsStr); 7] = [
-        (variables::PROMPT_FILE, turn.prompt_file.as_os_str()),
-        (variables::FINAL_FILE, turn.final_file.as_os_str()),
-        (variables::TASK_ID, turn.task_id.as_ref()),
+        (variables::PROMPT_FILE, prompt_file.as_os_str()),
+        (variables::FINAL_FILE, final_file.as_os_str()),
+        (variables::TASK_ID, turn.task.as_ref()),
         (variables::ATTEMPT, numbers.0.as_ref()),
         (variables::TURN, numbers.1.as_ref()),
         (variables::PURPOSE, turn.purpose.as_ref()),
-        (variables::ROLE, turn.role.as_ref()),
+        (variables::ROLE, role.as_ref()),
     ];
-    pairs
-        .map(|(name, value)| (name.into(), value.into()))
-        .into()
+    pairs.map(|(name, value)| (name.into(), value.into()))
 }
 
 /// Reads the stdout of one turn.
@@ -132,10 +112,7 @@ impl Reader {
             }
             AgentEvent::Todo { items } => self.report.todo.clone_from(items),
             AgentEvent::Usage(usage) => self.report.usage = *usage,
-            AgentEvent::Error {
-                message,
-                is_final: true,
-            } => {
+            AgentEvent::Error { message, is_final } if *is_final => {
                 self.report.api_error = Some(classify_final(None, message));
             }
             _ => {}
@@ -175,10 +152,8 @@ impl Reader {
 
 /// The text without colours and surrounding white space. Its first line keeps its indentation.
 fn plain_text(bytes: &[u8]) -> String {
-    let start = bytes
-        .iter()
-        .position(|byte| !is_continuation(*byte))
-        .unwrap_or(bytes.len());
+    let is_continuation = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+    let start = bytes.iter().take_while(is_continuation).count();
     let text = String::from_utf8_lossy(&bytes[start..]);
     let text = anstream::adapter::strip_str(&text)
         .to_string()
@@ -187,10 +162,6 @@ fn plain_text(bytes: &[u8]) -> String {
     let blank = text.len() - text.trim_start().len();
     let first_line = text[..blank].rfind('\n').map_or(0, |newline| newline + 1);
     text[first_line..].to_owned()
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0b1100_0000 == 0b1000_0000
 }
 
 /// The event in a line that follows the event schema's `agent.*` kinds.

@@ -11,7 +11,7 @@ use super::json;
 use super::mcp::Form;
 use super::output::{self, Chunks, OpenCalls};
 use super::spec::{CliSpec, LoginFiles, Package};
-use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::turn::{ExitFacts, Invocation, TurnReader, TurnRequest};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
@@ -23,7 +23,6 @@ const VERTEX: &str = "GOOGLE_GENAI_USE_VERTEXAI";
 pub static SPEC: CliSpec = CliSpec {
     name: "gemini",
     about: "`gemini --output-format stream-json`, every tool allowed, sessions resumed",
-    program: "gemini",
     package: Package::of("gemini-cli", "@google/gemini-cli"),
     tested: "0.61.0",
     variables: VARIABLES,
@@ -65,15 +64,12 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     args.extend(shared_arguments(request));
     let defaults = request.scratch.join("gemini-defaults.json");
     Invocation {
-        program: SPEC.program.into(),
-        args,
         env: request.unset([
             ("GEMINI_CLI_TRUST_WORKSPACE", OsStr::new("true")),
             ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", defaults.as_os_str()),
         ]),
-        stdin: Stdin::Prompt,
-        final_message_file: None,
         files: vec![(defaults, settings(request).to_string())],
+        ..Invocation::of(SPEC.name, args)
     }
 }
 
@@ -125,29 +121,6 @@ pub struct Reader {
 }
 
 impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |event| self.event(event))
-    }
-
-    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
-        self.flush();
-        let told = self.report.final_message.is_some();
-        self.report.final_message_cut = told && self.said.is_cut();
-        if let (Some(error), Some(status)) = (&self.report.api_error, status_of(exit.code))
-            && error.status.is_none()
-        {
-            let error = classify_final(Some(status), &error.message);
-            self.report.api_error = Some(SPEC.with_remedy(error));
-        }
-        if !self.ended && !self.spoke {
-            self.report.api_error = SPEC.refused_to_start(&exit);
-        }
-        self.report
-    }
-}
-
-impl Reader {
-    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let kind = json::text(event, "/type")?;
         let mut events = Vec::new();
@@ -171,6 +144,24 @@ impl Reader {
         Some(events)
     }
 
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        self.flush();
+        let told = self.report.final_message.is_some();
+        self.report.final_message_cut = told && self.said.is_cut();
+        if let (Some(error), Some(status)) = (&self.report.api_error, status_of(exit.code))
+            && error.status.is_none()
+        {
+            let error = classify_final(Some(status), &error.message);
+            self.report.api_error = Some(SPEC.with_remedy(error));
+        }
+        if !self.ended && !self.spoke {
+            self.report.api_error = SPEC.refused_to_start(&exit);
+        }
+        self.report
+    }
+}
+
+impl Reader {
     /// A chunk of a model's message.
     fn message(&mut self, event: &Value) -> Vec<AgentEvent> {
         if json::text(event, "/role") != Some("assistant") {
@@ -197,12 +188,10 @@ impl Reader {
         self.report.final_message = None;
         let name = json::string(event, "/tool_name");
         let input = event.get("parameters").unwrap_or(&Value::Null);
-        let id = json::text(event, "/tool_id").map(str::to_owned);
-        if let Some(id) = &id {
-            let edits = matches!(name.as_str(), "write_file" | "replace");
-            let path = json::text(input, "/file_path").filter(|_| edits);
-            self.open_calls.open(id, path.map(str::to_owned));
-        }
+        let id = json::text(event, "/tool_id");
+        let edits = matches!(name.as_str(), "write_file" | "replace");
+        let path = json::text(input, "/file_path").filter(|_| edits);
+        self.open_calls.open(id, path.map(str::to_owned));
         output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
     }
 

@@ -19,15 +19,14 @@ mod output;
 mod qwen;
 pub mod routes;
 mod spec;
+mod stream_json;
 mod text;
 mod turn;
 
 pub use key_names::key_mistake;
 pub use spec::{CliSpec, Login, LoginFiles, LoginSources, Package, Variable, VariableKind};
 use sprag_agent::turn::Builtin;
-pub use turn::{
-    ExitFacts, Invocation, OwnSandbox, RepositoryFiles, Stdin, TurnReader, TurnRequest,
-};
+pub use turn::{ExitFacts, Invocation, OwnSandbox, RepositoryFiles, TurnReader, TurnRequest};
 
 /// The agent CLIs that Sprag runs, one row for each.
 pub static CLIS: &[&CliSpec] = &[
@@ -154,7 +153,6 @@ impl CliAgent {
         match self {
             Self::Known(spec) => (spec.invocation)(request),
             Self::Acp { command } => Invocation {
-                stdin: Stdin::Dialogue,
                 final_message_file: None,
                 ..command::invocation(command, request)
             },

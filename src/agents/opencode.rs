@@ -8,7 +8,7 @@ use super::json;
 use super::mcp::Form;
 use super::output;
 use super::spec::{CliSpec, LoginFiles, Package};
-use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
+use super::turn::{ExitFacts, Invocation, TurnReader, TurnRequest};
 use crate::domain::agent::{AgentEvent, AgentReport, Usage};
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
@@ -20,7 +20,6 @@ const CONFIG: &str = "OPENCODE_CONFIG_CONTENT";
 pub static SPEC: CliSpec = CliSpec {
     name: "opencode",
     about: "`opencode run --format json`, every tool allowed, sessions resumed",
-    program: "opencode",
     package: Package::of("opencode", "opencode-ai"),
     tested: "1.18.33",
     variables: VARIABLES,
@@ -64,12 +63,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut env = request.unset([no_update].into_iter().chain(reads));
     env.extend(servers(request));
     Invocation {
-        program: SPEC.program.into(),
-        args,
         env,
-        stdin: Stdin::Prompt,
-        final_message_file: None,
-        files: Vec::new(),
+        ..Invocation::of(SPEC.name, args)
     }
 }
 
@@ -97,20 +92,6 @@ pub struct Reader {
 }
 
 impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |event| self.event(event))
-    }
-
-    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
-        if !self.spoke {
-            self.report.api_error = SPEC.refused_to_start(&exit);
-        }
-        self.report
-    }
-}
-
-impl Reader {
-    /// The events for a line of the protocol, or `None` for any other line.
     fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
         let told = match json::text(event, "/type")? {
             "step_start" => Vec::new(),
@@ -133,6 +114,15 @@ impl Reader {
         Some(started.into_iter().chain(told).collect())
     }
 
+    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
+        if !self.spoke {
+            self.report.api_error = SPEC.refused_to_start(&exit);
+        }
+        self.report
+    }
+}
+
+impl Reader {
     /// The events of a tool call, which arrives together with its result.
     fn tool(&mut self, part: &Value) -> Vec<AgentEvent> {
         // A message before a tool call is not the final message.
@@ -144,10 +134,9 @@ impl Reader {
         let finished = json::text(part, "/state/status") == Some("completed");
         let ok = finished && exit_code.is_none_or(|code| code == 0);
         let said = json::text(part, "/state/output").or_else(|| json::text(part, "/state/error"));
-        let own_id = id.map(str::to_owned);
         let summary = output::summary_of(input);
         let mut events = vec![
-            output::tool_call(&mut self.report, own_id, &name, &summary),
+            output::tool_call(&mut self.report, id, &name, &summary),
             output::tool_result(id, ok, exit_code, said.unwrap_or_default()),
         ];
         let edits = matches!(name.as_str(), "write" | "edit" | "patch") && ok;
@@ -158,11 +147,9 @@ impl Reader {
             events.push(output::file_change(path.to_owned(), kind));
         }
         if name == "todowrite" && ok {
-            let todos = json::list(input, "/todos");
-            self.report.todo = todos.iter().map(output::todo_item).collect();
-            events.push(AgentEvent::Todo {
-                items: self.report.todo.clone(),
-            });
+            let todos = json::list(input, "/todos").iter();
+            let items = todos.map(output::todo_item).collect();
+            events.push(output::todo(&mut self.report, items));
         }
         events
     }

@@ -21,8 +21,9 @@ impl<T> Default for OpenCalls<T> {
 }
 
 impl<T> OpenCalls<T> {
-    /// Stores a call. If there are too many, the oldest is dropped.
-    pub(super) fn open(&mut self, id: &str, call: T) {
+    /// Stores a call that has an id. If there are too many, the oldest is dropped.
+    pub(super) fn open(&mut self, id: Option<&str>, call: T) {
+        let Some(id) = id else { return };
         if self.0.len() == MAX_OPEN_CALLS {
             self.0.remove(0);
         }
@@ -51,30 +52,16 @@ pub(super) fn is_session_id(id: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
 }
 
-/// The events that `read` makes of the object in a line. A line without an object, or with an unknown one,
-/// becomes a raw event.
-pub(super) fn events_of(
-    line: &[u8],
-    read: impl FnOnce(&Value) -> Option<Vec<AgentEvent>>,
-) -> Vec<AgentEvent> {
-    let object = json::object(line);
-    let events = object.and_then(|object| read(&object));
-    events.unwrap_or_else(|| raw(line))
-}
-
 /// The event for a line outside of the agent's protocol, or none for an empty line.
 pub(super) fn raw(line: &[u8]) -> Vec<AgentEvent> {
     // A character has at most four bytes, so this is more than an excerpt shows.
     let shown = line.len().min(4 * (text::EXCERPT_CHARS + 1));
     let text = String::from_utf8_lossy(&line[..shown]);
-    let text = text.trim_end();
-    if text.is_empty() {
-        Vec::new()
-    } else {
-        vec![AgentEvent::Raw {
-            line: text::excerpt(text),
-        }]
-    }
+    let text = Some(text.trim_end()).filter(|text| !text.is_empty());
+    let event = text.map(|text| AgentEvent::Raw {
+        line: text::excerpt(text),
+    });
+    event.into_iter().collect()
 }
 
 /// The event for an error of the agent.
@@ -98,16 +85,22 @@ pub(super) fn unavailable(message: String) -> ApiError {
 /// Counts a tool call, and returns its event.
 pub(super) fn tool_call(
     report: &mut AgentReport,
-    id: Option<String>,
+    id: Option<&str>,
     name: &str,
     summary: &str,
 ) -> AgentEvent {
     report.tool_calls = report.tool_calls.saturating_add(1);
     AgentEvent::ToolCall {
-        id,
+        id: id.map(str::to_owned),
         name: name.to_owned(),
         summary: text::one_line(summary),
     }
+}
+
+/// Stores the agent's plan, and returns its event.
+pub(super) fn todo(report: &mut AgentReport, items: Vec<TodoItem>) -> AgentEvent {
+    report.todo.clone_from(&items);
+    AgentEvent::Todo { items }
 }
 
 /// The event for the result of a tool call.
@@ -152,10 +145,8 @@ pub(super) fn api_error_in(message: &str) -> Option<&str> {
 pub(super) fn summary_of(input: &Value) -> String {
     const FIELDS: &str = "/command /file_path /filePath /notebook_path /pattern
         /query /url /subject /description /skill /path /prompt";
-    let told = FIELDS
-        .split_whitespace()
-        .find_map(|field| json::text(input, field));
-    match told {
+    let mut fields = FIELDS.split_whitespace();
+    match fields.find_map(|field| json::text(input, field)) {
         Some(told) => told.to_owned(),
         None if input.is_null() => String::new(),
         None => input.to_string(),

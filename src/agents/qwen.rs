@@ -9,10 +9,11 @@ use super::gateway::{BehindGateway, OPENAI};
 use super::gemini::shared_arguments;
 use super::json;
 use super::mcp::Form;
-use super::output::{self, OpenCalls};
+use super::output;
 use super::spec::{CliSpec, LoginFiles, Package};
-use super::turn::{ExitFacts, Invocation, Stdin, TurnReader, TurnRequest};
-use crate::domain::agent::{AgentEvent, AgentReport, TodoItem, UsageBasis};
+use super::stream_json::{Dialect, Reader};
+use super::turn::{Invocation, TurnRequest};
+use crate::domain::agent::UsageBasis;
 use crate::domain::api_error::classify_final;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -21,7 +22,6 @@ use std::ffi::OsString;
 pub static SPEC: CliSpec = CliSpec {
     name: "qwen",
     about: "`qwen --output-format stream-json`, every tool allowed, sessions resumed",
-    program: "qwen",
     package: Package::of("qwen-code", "@qwen-code/qwen-code"),
     tested: "0.15.10",
     variables: VARIABLES,
@@ -43,7 +43,7 @@ pub static SPEC: CliSpec = CliSpec {
         args: |_| Vec::new(),
     }),
     invocation,
-    reader: || Box::<Reader>::default(),
+    reader: || Box::new(Reader::of(&DIALECT)),
 };
 
 const VARIABLES: &str = "
@@ -65,12 +65,9 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     args.extend(shared_arguments(request));
     let defaults = request.scratch.join("qwen-defaults.json");
     Invocation {
-        program: SPEC.program.into(),
-        args,
         env: request.unset([("QWEN_CODE_SYSTEM_DEFAULTS_PATH", defaults.as_os_str())]),
-        stdin: Stdin::Prompt,
-        final_message_file: None,
         files: vec![(defaults, settings(request))],
+        ..Invocation::of(SPEC.name, args)
     }
 }
 
@@ -84,142 +81,30 @@ fn settings(request: &TurnRequest<'_>) -> String {
     }
 }
 
-/// Reads the stdout of one turn.
-#[derive(Debug, Default)]
-pub struct Reader {
-    report: AgentReport,
-    spoke: bool,
-    last_text: Option<String>,
-    open_calls: OpenCalls<Call>,
-}
-
-/// A tool call whose result has not arrived.
-#[derive(Debug)]
-struct Call {
-    path: Option<String>,
-    todo: Option<Vec<TodoItem>>,
-}
-
-impl TurnReader for Reader {
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
-        output::events_of(line, |event| self.event(event))
-    }
-
-    fn finish(mut self: Box<Self>, exit: ExitFacts<'_>) -> AgentReport {
-        self.report.usage_basis = UsageBasis::Session;
-        if self.report.final_message.is_none() && self.report.api_error.is_none() {
-            self.report.final_message = self.last_text;
-        }
-        if !self.spoke {
-            self.report.api_error = SPEC.refused_to_start(&exit);
-        }
-        self.report
-    }
-}
-
-impl Reader {
-    /// The events for a line of the protocol, or `None` for any other line.
-    fn event(&mut self, event: &Value) -> Option<Vec<AgentEvent>> {
-        let blocks = || json::list(event, "/message/content").iter();
-        let events = match json::text(event, "/type")? {
-            "system" => self.session(event).into_iter().collect(),
-            "assistant" => blocks().filter_map(|block| self.block(block)).collect(),
-            "user" => blocks()
-                .filter(|block| json::text(block, "/type") == Some("tool_result"))
-                .flat_map(|block| self.tool_result(block))
-                .collect(),
-            "result" => self.result(event),
-            "stream_event" => Vec::new(),
-            _ => return None,
-        };
-        self.spoke = true;
-        Some(events)
-    }
-
-    fn session(&mut self, event: &Value) -> Option<AgentEvent> {
-        output::session(
-            &mut self.report.session_id,
-            json::text(event, "/session_id"),
-        )
-    }
-
-    fn block(&mut self, block: &Value) -> Option<AgentEvent> {
-        match json::text(block, "/type")? {
-            "text" => {
-                let text = json::string(block, "/text");
-                self.last_text = Some(text.clone());
-                Some(AgentEvent::Message { text })
-            }
-            "thinking" => Some(AgentEvent::Reasoning {
-                text: json::string(block, "/thinking"),
-            }),
-            "tool_use" => Some(self.call(block)),
-            _ => None,
-        }
-    }
-
-    fn call(&mut self, block: &Value) -> AgentEvent {
-        let name = json::string(block, "/name");
-        let input = block.get("input").unwrap_or(&Value::Null);
-        let id = json::text(block, "/id").map(str::to_owned);
-        if let Some(id) = &id {
-            let edits = matches!(name.as_str(), "write_file" | "edit");
-            let path = json::text(input, "/file_path").filter(|_| edits);
-            let todos = json::list(input, "/todos").iter();
-            let call = Call {
-                path: path.map(str::to_owned),
-                todo: (name == "todo_write").then(|| todos.map(output::todo_item).collect()),
-            };
-            self.open_calls.open(id, call);
-        }
-        output::tool_call(&mut self.report, id, &name, &output::summary_of(input))
-    }
-
-    fn tool_result(&mut self, block: &Value) -> Vec<AgentEvent> {
-        let id = json::text(block, "/tool_use_id");
-        let call = self.open_calls.close(id);
-        let said = json::text(block, "/content").unwrap_or_default();
-        let exit_code = output::exit_code_in_words(said);
-        let ok = !json::flag(block, "/is_error") && exit_code.is_none_or(|code| code == 0);
-        let mut events = vec![output::tool_result(id, ok, exit_code, said)];
-        let Some(call) = call.filter(|_| ok) else {
-            return events;
-        };
-        if let Some(path) = call.path {
-            let is_new = said.contains("created");
-            let kind = if is_new { "add" } else { "update" };
-            events.push(output::file_change(path, kind));
-        }
-        if let Some(items) = call.todo {
-            self.report.todo.clone_from(&items);
-            events.push(AgentEvent::Todo { items });
-        }
-        events
-    }
-
-    fn result(&mut self, event: &Value) -> Vec<AgentEvent> {
-        self.session(event);
+static DIALECT: Dialect = Dialect {
+    usage_basis: UsageBasis::Session,
+    usage: |event| {
         let counts = "/usage/input_tokens /usage/cache_read_input_tokens /usage/output_tokens";
-        self.report.usage = output::usage(event, counts);
-        let denials = json::list(event, "/permission_denials").len();
-        self.report.permission_denials = denials.try_into().unwrap_or(u32::MAX);
-        let mut events = vec![AgentEvent::Usage(self.report.usage)];
-        let said = json::text(event, "/result")
-            .or_else(|| json::text(event, "/error/message"))
-            .unwrap_or_default();
-        let refused = output::api_error_in(said);
-        if refused.is_none() && !json::flag(event, "/is_error") {
-            self.report.final_message =
-                Some(said.to_owned()).filter(|text| !text.trim().is_empty());
-            return events;
-        }
-        let message = refused.unwrap_or(said);
-        let status = message.split(' ').next().and_then(|word| word.parse().ok());
-        let error = classify_final(status, message);
-        self.report.api_error = Some(SPEC.with_remedy(error));
-        events.push(output::error(message, true));
-        events
+        output::usage(event, counts)
+    },
+    exit_code: |_, output, _, _| output::exit_code_in_words(output),
+    is_new: |output, _| output.contains("created"),
+    outcome,
+    remedy: |error| SPEC.with_remedy(error),
+};
+
+/// Stores the outcome of the turn, and returns the message of a failure.
+fn outcome(reader: &mut Reader, event: &Value) -> Option<String> {
+    let said = json::text(event, "/result").or_else(|| json::text(event, "/error/message"));
+    let refused = said.and_then(output::api_error_in);
+    if refused.is_none() && !json::flag(event, "/is_error") {
+        return reader.said(said);
     }
+    let message = refused.or(said).unwrap_or_default();
+    let status = message.split(' ').next().and_then(|word| word.parse().ok());
+    let error = classify_final(status, message);
+    reader.report.api_error = Some(SPEC.with_remedy(error));
+    Some(message.to_owned())
 }
 
 #[cfg(test)]

@@ -11,12 +11,10 @@ use std::path::{Path, PathBuf};
 /// Everything about one agent CLI. All other code gets agent names from here.
 #[derive(Debug, Clone, Copy)]
 pub struct CliSpec {
-    /// The name in settings, events and reports.
+    /// The name in settings, events and reports, and of the program in `PATH`.
     pub name: &'static str,
     /// How it is run, as a Markdown fragment for the documentation.
     pub about: &'static str,
-    /// The program, looked up in `PATH`.
-    pub program: &'static str,
     /// The package that installs it.
     pub package: Package,
     /// The version that Sprag's tests use.

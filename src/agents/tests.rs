@@ -245,7 +245,6 @@ fn the_settings_protect_what_configures_an_agent() {
 static MADE_UP: CliSpec = CliSpec {
     gateway: None,
     name: "madeup",
-    program: "madeup-cli",
     package: Package::of("madeup", "@example/madeup"),
     variables: "
         key MADEUP_KEY

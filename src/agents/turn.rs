@@ -1,12 +1,13 @@
 //! One turn of an agent: its request, the facts about its end, and the reader of its output.
 
-use super::output;
+use super::{json, output};
 use crate::domain::agent::{AgentEvent, AgentReport, ApiError};
 use crate::domain::api_error::classify;
 use crate::domain::mcp::McpServer;
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::text::has_word;
 use crate::process::Dialogue;
+use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -80,10 +81,9 @@ impl TurnRequest<'_> {
     }
 
     pub(super) fn base_env_value(&self, name: &str) -> Option<&OsStr> {
-        self.base_env
-            .iter()
-            .find(|(known, value)| known == name && !value.is_empty())
-            .map(|(_, value)| value.as_os_str())
+        let mut set = self.base_env.iter().filter(|(_, value)| !value.is_empty());
+        let (_, value) = set.find(|(known, _)| known == name)?;
+        Some(value)
     }
 
     /// The session to continue, unless its id could be parsed as an option.
@@ -103,8 +103,9 @@ impl TurnRequest<'_> {
         &self,
         variables: impl IntoIterator<Item = (&'v str, &'v OsStr)>,
     ) -> Vec<(OsString, OsString)> {
-        let unset = variables.into_iter();
-        let unset = unset.filter(|(name, _)| !self.base_env_has(name));
+        let unset = variables
+            .into_iter()
+            .filter(|(name, _)| !self.base_env_has(name));
         unset
             .map(|(name, value)| (name.into(), value.into()))
             .collect()
@@ -128,21 +129,23 @@ pub struct Invocation {
     pub args: Vec<OsString>,
     /// Variables to add to the given environment.
     pub env: Vec<(OsString, OsString)>,
-    /// The input of the process.
-    pub stdin: Stdin,
     /// The file for the agent's final message. [`ExitFacts::final_file`] is its content.
     pub final_message_file: Option<PathBuf>,
     /// Files in [`TurnRequest::scratch`] to write before the start, with their content.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// The input of an agent's process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stdin {
-    /// The prompt, followed by end of file.
-    Prompt,
-    /// The messages of the reader of the agent's output: [`TurnReader::dialogue`].
-    Dialogue,
+impl Invocation {
+    /// A command line without further variables and files.
+    pub(super) fn of(program: &str, args: Vec<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args,
+            env: Vec::new(),
+            final_message_file: None,
+            files: Vec::new(),
+        }
+    }
 }
 
 /// How many lines at the end of stderr are taken for the error of a process that failed.
@@ -201,20 +204,26 @@ impl ExitFacts<'_> {
 
 /// The last `count` non-empty lines of `text`.
 fn last_lines(text: &str, count: usize) -> String {
-    let mut lines: Vec<&str> = text
+    let lines: Vec<&str> = text
         .lines()
-        .rev()
         .filter(|line| !line.trim().is_empty())
-        .take(count)
         .collect();
-    lines.reverse();
-    lines.join("\n")
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }
 
 /// Reads the stdout of one turn of an agent. No output of an agent is ever an error.
 pub trait TurnReader: Debug {
     /// The events of one line, which has no newline and need not be UTF-8.
-    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent>;
+    fn line(&mut self, line: &[u8]) -> Vec<AgentEvent> {
+        let object = json::object(line);
+        let events = object.and_then(|object| self.event(&object));
+        events.unwrap_or_else(|| output::raw(line))
+    }
+
+    /// The events of a message of the agent's protocol, or `None` for any other object.
+    fn event(&mut self, _message: &Value) -> Option<Vec<AgentEvent>> {
+        None
+    }
 
     /// Processes the start and the end of a line that is too long to be read completely, and so cannot be of
     /// the agent's protocol.
@@ -226,7 +235,7 @@ pub trait TurnReader: Debug {
     /// protocol. They give no events.
     fn plain_lines(&mut self, _lines: &[u8]) {}
 
-    /// The dialogue with the agent, if it needs more input than the prompt.
+    /// The dialogue with the agent, which takes the place of the prompt as its input.
     fn dialogue(&self) -> Option<Dialogue> {
         None
     }

@@ -44,7 +44,7 @@ pub(super) async fn findings(
             vec![of_command(context, command, work_tree)]
         }
         Agent::Cli(CliAgent::Known(spec)) => {
-            let found = match context.find_program(spec.program) {
+            let found = match context.find_program(spec.name) {
                 None => None,
                 Some(path) => Some((version(context, &path, cancel).await, path)),
             };
@@ -151,7 +151,7 @@ fn of_command(context: &Context, command: &str, work_tree: &Path) -> Finding {
 /// The program of an agent, and its version or why it is unknown.
 pub(super) fn program(spec: &CliSpec, found: Option<(Result<String, String>, PathBuf)>) -> Finding {
     const CHECK: &str = "agent-program";
-    let (name, tested) = (spec.program, spec.tested);
+    let (name, tested) = (spec.name, spec.tested);
     let install = spec.install_command();
     let (version, path) = match found {
         None => {

@@ -4,8 +4,10 @@ use super::super::tests::{
 };
 use super::super::{CliAgent, ExitFacts, OwnSandbox, TurnRequest};
 use super::*;
+use crate::agents::turn::TurnReader as _;
 use crate::domain::agent::AgentEvent::{SessionStarted, Todo, Usage as Used};
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
+use crate::domain::agent::{AgentEvent, AgentReport};
 use crate::domain::agent::{TodoStatus, UsageBasis};
 
 const HELLO: &str = "Hello from the fake model.";
@@ -452,10 +454,9 @@ fn the_command_line() {
     let rest = (
         invocation.program,
         invocation.env,
-        invocation.stdin,
         invocation.final_message_file,
     );
-    assert_eq!(rest, ("claude".into(), added, Stdin::Prompt, None));
+    assert_eq!(rest, ("claude".into(), added, None));
 }
 
 #[test]
@@ -579,7 +580,7 @@ fn the_users_settings_are_left_alone() {
 #[test]
 fn a_value_that_claude_gives_apart_from_its_message_is_reported() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","session_id":"0192","structured_output":{"ok":true}}"#;
-    let mut reader = Box::<Reader>::default();
+    let mut reader = Box::new(Reader::of(&DIALECT));
     reader.line(result.as_bytes());
     let report = reader.finish(ExitFacts::default());
     let value = serde_json::json!({"ok": true});

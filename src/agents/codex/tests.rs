@@ -6,7 +6,7 @@ use super::super::{CliAgent, ExitFacts, OwnSandbox, TurnRequest};
 use super::*;
 use crate::domain::agent::AgentEvent::{SessionStarted, Todo, Usage as Used};
 use crate::domain::agent::ApiErrorClass::{Rejected, Transient, Unavailable};
-use crate::domain::agent::Usage;
+use crate::domain::agent::{ApiError, Usage};
 
 const HIGH_DEMAND: &str =
     "We’re currently experiencing high demand, which may cause temporary errors.";
@@ -415,7 +415,6 @@ fn the_command_line() {
     let rest = (
         invocation.program,
         invocation.env,
-        invocation.stdin,
         invocation.final_message_file,
     );
     assert_eq!(
@@ -423,7 +422,6 @@ fn the_command_line() {
         (
             "codex".into(),
             Vec::new(),
-            Stdin::Prompt,
             Some("/s/final-message.md".into())
         )
     );

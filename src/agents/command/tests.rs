@@ -207,7 +207,6 @@ fn the_command_line() {
         program: "sh".into(),
         args: vec!["-c".into(), "my-agent \"$@\"".into()],
         env: Vec::new(),
-        stdin: Stdin::Prompt,
         final_message_file: Some("/s/final-message.md".into()),
         files: Vec::new(),
     };
@@ -225,17 +224,15 @@ fn the_command_line() {
 
 #[test]
 fn the_turns_variables() {
-    let facts = TurnFacts {
-        prompt_file: Path::new("/s/prompt.md"),
-        final_file: Path::new("/s/final-message.md"),
-        task_id: "t1",
+    let turn = TurnName {
+        task: "t1".into(),
         attempt: 2,
         turn: 5,
-        purpose: "implement",
-        role: "implementer",
+        purpose: "implement".into(),
     };
+    let [prompt, message] = ["/s/prompt.md", "/s/final-message.md"].map(Path::new);
     assert_eq!(
-        turn_env(&facts),
+        turn_env(&turn, "implementer", prompt, message).to_vec(),
         env(&[
             ("SPRAG_PROMPT_FILE", "/s/prompt.md"),
             ("SPRAG_FINAL_FILE", "/s/final-message.md"),

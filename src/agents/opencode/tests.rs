@@ -93,7 +93,6 @@ fn its_list_of_things_to_do_is_told() {
 fn the_command_line_has_no_prompt() {
     let plain = invocation(&request());
     assert_eq!(strings(&plain.args), ["run", "--format", "json"]);
-    assert_eq!(plain.stdin, Stdin::Prompt);
     assert_eq!(plain.env, env(&[("OPENCODE_DISABLE_AUTOUPDATE", "1")]));
     let args = ["--agent=build".to_owned()];
     let reads = invocation(&TurnRequest {

@@ -1,11 +1,12 @@
-use super::super::CliAgent;
 use super::super::tests::{
     call, env, exit, file_change, killed, message, read, recorded, request, result, strings,
     todo as item, usage,
 };
+use super::super::{CliAgent, ExitFacts};
 use super::*;
 use crate::domain::agent::ApiErrorClass::Unavailable;
 use crate::domain::agent::TodoStatus;
+use crate::domain::agent::{AgentEvent, AgentReport};
 
 fn qwen(stdout: &str, exit: ExitFacts<'_>) -> (Vec<AgentEvent>, AgentReport) {
     read(&CliAgent::Known(&SPEC), stdout, exit)

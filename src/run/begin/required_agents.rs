@@ -50,8 +50,8 @@ pub fn require_programs<'t>(
     tasks: impl Iterator<Item = &'t TaskConfig>,
 ) -> Result<()> {
     for (spec, _) in known(tasks) {
-        if context.find_program(spec.program).is_none() {
-            let message = format!("the agent {} was not found on PATH", spec.program);
+        if context.find_program(spec.name).is_none() {
+            let message = format!("the agent {} was not found on PATH", spec.name);
             return Err(Error::agent(message)
                 .hint(format!("install it: {}", spec.install_command()))
                 .hint("or use another agent: --agent NAME or --agent-command 'COMMAND'"));

@@ -1,9 +1,7 @@
 //! Runs the agent's process: its environment, its output, its end.
 
-use crate::agents::command::{TurnFacts, turn_env};
-use crate::agents::{
-    Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, Stdin, TurnReader, TurnRequest,
-};
+use crate::agents::command::turn_env;
+use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, TurnReader, TurnRequest};
 use crate::domain::agent::AgentReport;
 use crate::domain::agent::TurnName;
 use crate::domain::assess::TurnExit;
@@ -29,9 +27,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
 /// How many bytes at the end of a file with a final message are read.
 const FINAL_FILE_TAIL: u64 = 1 << 20;
+
+/// How long an agent that answers requests may take for its first word. Its package may have to be fetched.
+const MAX_START: Duration = Duration::from_secs(2 * 60);
 
 /// Runs the agent of the task with a prompt.
 ///
@@ -73,8 +75,9 @@ pub(crate) async fn run_agent(
     let how = prepared(&agent, &request)?;
     let reader = agent.reader(&request, &prompt.text);
     let mut spec = agent_spec(run, &agent, name, prompt, &how, &directory, env);
-    if let (Stdin::Dialogue, Some(dialogue)) = (how.stdin, reader.dialogue()) {
+    if let Some(dialogue) = reader.dialogue() {
         spec.stdin = Input::Dialogue(dialogue);
+        spec.limits.start = Some(MAX_START.min(run.config.settings.stall_timeout));
     }
     let confined = parts.setup.isolation.policy(Purpose::Agent);
     spec.sandbox = confined.map(|policy| policy.and_write([scratch.path().to_path_buf()]));
@@ -267,25 +270,15 @@ fn agent_spec(
 ) -> CommandSpec {
     env.extend(how.env.iter().cloned());
     if let (CliAgent::Command { .. }, Some(final_file)) = (agent, &how.final_message_file) {
-        env.extend(turn_env(&TurnFacts {
-            prompt_file: &prompt.file,
-            final_file,
-            task_id: &name.task,
-            attempt: name.attempt,
-            turn: name.turn,
-            purpose: &name.purpose,
-            role: run.journal.state.role().as_str(),
-        }));
+        let role = run.journal.state.role().as_str();
+        env.extend(turn_env(name, role, &prompt.file, final_file));
     }
     CommandSpec {
         program: how.program.clone(),
         args: how.args.clone(),
         cwd: directory.to_path_buf(),
         env,
-        stdin: match how.stdin {
-            Stdin::Prompt => Input::Bytes(prompt.text.into_bytes()),
-            Stdin::Dialogue => Input::Null,
-        },
+        stdin: Input::Bytes(prompt.text.into_bytes()),
         limits: Limits {
             timeout: Some(run.config.settings.turn_timeout),
             stall: Some(run.config.settings.stall_timeout),

@@ -98,8 +98,7 @@ pub async fn turn(
         return Ok(Observation::Interrupted { by, spend });
     }
     let notes = keep_report(parts, run, key, &end, number);
-    let has_plan = end.builtin.is_some() && !end.report.todo.is_empty();
-    if has_plan && run.row(key).role != Role::Reviewer {
+    if !end.report.todo.is_empty() && run.row(key).role != Role::Reviewer {
         run.plan.clone_from(&end.report.todo);
     }
     let assessment = assess(&TurnFacts {

@@ -233,7 +233,7 @@ fn own_places(agent: &Agent, context: &Context) -> Vec<Place> {
     match agent {
         Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&variable),
         Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
-            let named = of(&mut CLIS.iter().filter(|spec| command.contains(spec.program)));
+            let named = of(&mut CLIS.iter().filter(|spec| command.contains(spec.name)));
             if !named.is_empty() {
                 return named;
             }
@@ -249,7 +249,7 @@ fn own_places(agent: &Agent, context: &Context) -> Vec<Place> {
 pub(super) fn several_directories(scope: &Scope<'_>) -> Option<String> {
     let names_none = |agent: &&&Agent| match agent {
         Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
-            !CLIS.iter().any(|spec| command.contains(spec.program))
+            !CLIS.iter().any(|spec| command.contains(spec.name))
         }
         _ => false,
     };

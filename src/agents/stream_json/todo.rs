@@ -1,5 +1,5 @@
-//! claude's own to-do list: complete in `TodoWrite`, or item by item in `TaskCreate` and `TaskUpdate`,
-//! depending on the version.
+//! The agent's own to-do list: complete in `TodoWrite` and `todo_write`, or item by item in `TaskCreate` and
+//! `TaskUpdate`, depending on the program and its version.
 
 use crate::agents::{json, output};
 use crate::domain::agent::{TodoItem, TodoStatus};
@@ -32,12 +32,10 @@ impl Change {
     /// The change that a tool call makes, if the tool changes the list.
     pub(super) fn of(tool: &str, input: &Value) -> Option<Self> {
         match tool {
-            "TodoWrite" => Some(Self::Replace(
-                json::list(input, "/todos")
-                    .iter()
-                    .map(output::todo_item)
-                    .collect(),
-            )),
+            "TodoWrite" | "todo_write" => {
+                let todos = json::list(input, "/todos").iter();
+                Some(Self::Replace(todos.map(output::todo_item).collect()))
+            }
             "TaskCreate" => Some(Self::Create(TodoItem {
                 text: json::string(input, "/subject"),
                 status: TodoStatus::Pending,
