@@ -5,7 +5,7 @@ use crate::doctor::configuration::Configured;
 use crate::doctor::finding::Finding;
 use crate::domain::text::one_line;
 use crate::domain::trigger::Request;
-use crate::domain::trigger::payload::{Event, PullRefs};
+use crate::domain::trigger::payload::{Event, Subject};
 use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::triage::{Candidate, Needs, Triage, triage};
 use crate::error::Result;
@@ -133,13 +133,5 @@ fn requested(candidate: &Candidate) -> String {
 
 /// Whether the event is of a fork's pull request. GitHub gives such jobs a read-only token.
 fn is_of_fork(event: &Event) -> bool {
-    let Event::PullRequest {
-        target: false,
-        event,
-    } = event
-    else {
-        return false;
-    };
-    let pull = event.subject.pull.as_ref();
-    pull.is_some_and(PullRefs::is_of_fork)
+    !event.is_target() && event.pull().is_some_and(Subject::is_of_fork)
 }

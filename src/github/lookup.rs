@@ -252,7 +252,7 @@ pub async fn decide(
 }
 
 fn is_closed(event: &payload::Event) -> bool {
-    matches!(event, payload::Event::PullRequest { event, .. } if !event.subject.open)
+    event.pull().is_some_and(|pull| !pull.is_open())
 }
 
 /// Whether this job adds commits to the branch of the event. What another job has done already is kept on a

@@ -298,7 +298,7 @@ fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
     let subject_is_open = candidate
         .subject
         .as_ref()
-        .is_none_or(|subject| subject.open);
+        .is_none_or(|subject| subject.is_open());
     if pull_is_open && subject_is_open {
         return Ok(());
     }

@@ -308,12 +308,9 @@ fn subject(page: &mut Page, candidate: &Candidate) {
     if title.is_empty() {
         return;
     }
-    let author = clean::clean_line(&subject.author, 100);
-    let by = if author.is_empty() {
-        String::new()
-    } else {
-        format!(", by {author}")
-    };
+    let by = subject.user.as_ref().map_or(String::new(), |author| {
+        format!(", by {}", clean::clean_line(&author.login, 100))
+    });
     let text = format!("{title}\n\n{}", clean::clean(&subject.body));
     page.data(
         &format!("The {kind}'s title and text{by}:"),

@@ -25,7 +25,7 @@ pub mod triage;
 use super::outcome::{Reason, RunStatus};
 
 /// A request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Request {
     /// The text that a person wrote after the phrase: one task.
     Instruction(String),
@@ -80,6 +80,7 @@ pub enum Request {
         queue: Option<String>,
     },
     /// The source that the workflow step configures.
+    #[default]
     Configured,
 }
 

@@ -1,9 +1,6 @@
 //! Determines what an event requests, from the event alone.
 
-use super::payload::{
-    Actor, CheckedEvent, CommentEvent, Common, DiffLines, DispatchEvent, Event, PullRefs,
-    PushEvent, ReviewEvent, Subject, SubjectEvent,
-};
+use super::payload::{Actor, CheckedRun, DiffLines, Event, Subject};
 use super::settings::TriggerSettings;
 use super::{Refusal, Request, clean, marker, phrase, refname};
 
@@ -41,7 +38,7 @@ pub enum Triage {
 }
 
 /// A request, with its asker and place.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Candidate {
     /// The repository's default branch, if the event contains it.
     pub default_branch: Option<String>,
@@ -122,19 +119,16 @@ pub struct Needs {
 
 /// Determines what an event requests.
 pub fn triage(event: &Event, settings: &TriggerSettings) -> Triage {
-    let result = match event {
-        Event::IssueComment(event) => comment(event, settings),
-        Event::ReviewComment(event) => comment(event, settings),
-        Event::Issue(event) => labelled(event, settings),
-        Event::PullRequest { target, event } => pull_request(*target, event, settings),
-        Event::Review(event) => review(event, settings),
-        Event::WorkflowRun(event) => checked(event, "workflow_run", settings),
-        Event::CheckSuite(event) => checked(event, "check_suite", settings),
-        Event::Schedule(common) => Ok(configured(common, settings)),
-        Event::WorkflowDispatch(event) => dispatch(event, settings),
-        Event::RepositoryDispatch(event) => dispatch(event, settings),
-        Event::Push(event) => push(event, settings),
-        Event::Other(name) => Err(nothing(format!(
+    let result = match event.name.as_str() {
+        "issue_comment" => said(event, "comment", settings),
+        "pull_request_review_comment" => said(event, "review-comment", settings),
+        "pull_request_review" => said(event, "review", settings),
+        "issues" | "pull_request" | "pull_request_target" => labelled(event, settings),
+        "workflow_run" | "check_suite" => checked(event, settings),
+        "schedule" => Ok(candidate(event, source(settings))),
+        "workflow_dispatch" | "repository_dispatch" => dispatch(event, settings),
+        "push" => push(event, settings),
+        name => Err(nothing(format!(
             "the event `{name}` starts nothing, but `workflow_dispatch`, `schedule` and `push` do"
         ))),
     };
@@ -164,172 +158,90 @@ fn nothing(reason: impl Into<String>) -> Triage {
 }
 
 /// A candidate with the fields that all events have.
-fn candidate(common: &Common, request: Request) -> Candidate {
+fn candidate(event: &Event, request: Request) -> Candidate {
+    let repository = event.repository.as_ref();
     Candidate {
-        default_branch: common.default_branch.clone(),
-        asker: None,
-        by_machine: false,
+        default_branch: repository.and_then(|repository| repository.default_branch.clone()),
         request,
-        subject: None,
-        comment: None,
-        head_sha: None,
-        head_ref: None,
-        place: None,
-        review_body: None,
-        checks_name: None,
-        needs: Needs::default(),
-        answer_key: None,
-        asked_at: None,
-        notes: Vec::new(),
+        ..Candidate::default()
     }
 }
 
 /// A candidate on an issue or a pull request, requested by somebody.
-fn on_subject(mut from: Candidate, subject: &Subject, asker: Requester) -> Candidate {
-    from.by_machine = asker.is_bot;
-    from.needs = Needs {
-        permission: !asker.is_bot,
-        pull_request: subject.is_pull,
-        comments: true,
-        ..Needs::default()
-    };
-    from.asker = Some(asker);
-    if let Some(PullRefs {
-        head_ref, head_sha, ..
-    }) = &subject.pull
-    {
-        (from.head_ref, from.head_sha) = (Some(head_ref.clone()), Some(head_sha.clone()));
+fn on_subject(event: &Event, request: Request, subject: &Subject, asker: Requester) -> Candidate {
+    let head = subject.head.as_ref();
+    Candidate {
+        by_machine: asker.is_bot,
+        needs: Needs {
+            permission: !asker.is_bot,
+            pull_request: subject.is_pull,
+            comments: true,
+            ..Needs::default()
+        },
+        asker: Some(asker),
+        head_ref: head.map(|head| head.branch.clone()),
+        head_sha: head.map(|head| head.sha.clone()),
+        subject: Some(subject.clone()),
+        ..candidate(event, request)
     }
-    from.subject = Some(subject.clone());
-    from
 }
 
 /// The asker. Sprag itself and bots that are not listed start nothing.
 fn asker(
-    actor: &Actor,
+    actor: Option<&Actor>,
     association: Option<&str>,
     settings: &TriggerSettings,
 ) -> Result<Requester, Triage> {
+    let actor = actor.cloned().unwrap_or_default();
+    let is_bot = actor.is_bot();
     let login = clean::clean_line(&actor.login, 100);
     if login.is_empty() {
         return Err(nothing("the account that asked does not exist any more"));
     }
     if settings.is_own(&actor.login) {
-        return Err(nothing(format!(
-            "{login} is the account that Sprag itself works with"
-        )));
+        let reason = format!("{login} is the account that Sprag itself works with");
+        return Err(nothing(reason));
     }
-    if actor.is_bot && !settings.lists_bot(&actor.login) {
-        return Err(nothing(format!(
-            "{login} is a bot that `allowed-bots` does not list"
-        )));
+    if is_bot && !settings.lists_bot(&actor.login) {
+        let reason = format!("{login} is a bot that `allowed-bots` does not list");
+        return Err(nothing(reason));
     }
+    let association = association.filter(|word| !word.is_empty());
     Ok(Requester {
-        login: actor.login.clone(),
-        association: association
-            .map(str::to_owned)
-            .filter(|word| !word.is_empty()),
-        is_bot: actor.is_bot,
+        login: actor.login,
+        association: association.map(str::to_owned),
+        is_bot,
     })
 }
 
-fn comment(event: &CommentEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    if event.common.action != "created" {
-        let action = clean::clean_line(&event.common.action, 40);
-        return Err(nothing(format!(
-            "the comment was {action}, and only a new one starts anything"
-        )));
-    }
-    if marker::is_marked(&event.body) {
-        return Err(nothing("the comment is one of Sprag's own"));
-    }
-    let request = phrase::find(&event.body, &settings.rules.trigger_phrase)
-        .ok_or_else(|| nothing(no_phrase("comment", settings)))?;
-    let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(candidate(&event.common, request), &event.subject, asker);
-    let (id, is_review) = (event.id, event.place.is_some());
-    candidate.comment = Some(if is_review {
-        CommentRef::Review(id)
+/// The request of a comment or a review of this kind.
+fn said(event: &Event, kind: &str, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    let is_review = kind == "review";
+    let (what, wanted, item) = if is_review {
+        ("review", "submitted", &event.review)
     } else {
-        CommentRef::Issue(id)
-    });
-    let kind = if is_review {
-        "review-comment"
-    } else {
-        "comment"
+        ("comment", "created", &event.comment)
     };
-    candidate.answer_key = Some(format!("{kind}:{id}"));
-    candidate.place.clone_from(&event.place);
-    candidate.asked_at.clone_from(&event.created_at);
-    Ok(candidate)
-}
-
-fn no_phrase(what: &str, settings: &TriggerSettings) -> String {
-    format!(
-        "no line of the {what} begins with `{}`",
-        settings.rules.trigger_phrase
-    )
-}
-
-fn labelled(event: &SubjectEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    let wanted = format!("`{}`", settings.rules.trigger_label);
-    if event.common.action != "labeled" {
-        let action = clean::clean_line(&event.common.action, 40);
-        let reason = format!("the action `{action}` starts nothing, only the label {wanted} does");
+    let subject = event.pull_request.as_ref().or(event.issue.as_ref());
+    let (Some(item), Some(subject)) = (item, subject) else {
+        return Err(nothing(format!("the event has no {what}")));
+    };
+    let action = event.action.as_deref().unwrap_or_default();
+    if action != wanted {
+        let action = clean::clean_line(action, 40);
+        let reason = format!("the {what} was {action}, and only a new one starts anything");
         return Err(nothing(reason));
     }
-    let label = event.label.as_deref().unwrap_or_default();
-    if settings.rules.trigger_label.is_empty()
-        || !label.eq_ignore_ascii_case(&settings.rules.trigger_label)
-    {
-        let label = clean::clean_line(label, 60);
-        return Err(nothing(format!("the label is `{label}`, not {wanted}")));
+    if marker::is_marked(&item.body) {
+        return Err(nothing(format!("the {what} is one of Sprag's own")));
     }
-    if !event.subject.open {
-        return Err(nothing(format!("#{} is closed", event.subject.number)));
-    }
-    let sender = event.common.sender.clone().unwrap_or_default();
-    let asker = asker(&sender, None, settings)?;
-    let mut candidate = on_subject(
-        candidate(&event.common, Request::IssuePlan),
-        &event.subject,
-        asker,
-    );
-    let changed = event.subject.updated_at.clone();
-    let at = changed.as_deref().unwrap_or_default();
-    candidate.answer_key = Some(format!("label:{}:{at}", event.subject.number));
-    candidate.asked_at = changed;
-    Ok(candidate)
-}
-
-fn pull_request(
-    target: bool,
-    event: &SubjectEvent,
-    settings: &TriggerSettings,
-) -> Result<Candidate, Triage> {
-    let candidate = labelled(event, settings)?;
-    if target && !settings.rules.allow_pull_request_target {
-        return Err(refused(Refusal::PullRequestTarget));
-    }
-    Ok(candidate)
-}
-
-fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    if event.common.action != "submitted" {
-        let action = clean::clean_line(&event.common.action, 40);
-        return Err(nothing(format!(
-            "the review was {action}, and only a new one starts anything"
-        )));
-    }
-    if marker::is_marked(&event.body) {
-        return Err(nothing("the review is one of Sprag's own"));
-    }
-    let subject = &event.subject;
-    let said = phrase::find(&event.body, &settings.rules.trigger_phrase);
-    let request = match said {
+    let phrase = &settings.rules.trigger_phrase;
+    let state = item.state.as_deref().unwrap_or_default();
+    let request = match phrase::find(&item.body, phrase) {
         Some(request) => request,
-        None if event.state != "changes_requested" => {
-            return Err(nothing(no_phrase("review", settings)));
+        None if !is_review || !state.eq_ignore_ascii_case("changes_requested") => {
+            let reason = format!("no line of the {what} begins with `{phrase}`");
+            return Err(nothing(reason));
         }
         None if !is_ours(subject, settings) => {
             let reason = format!(
@@ -338,109 +250,152 @@ fn review(event: &ReviewEvent, settings: &TriggerSettings) -> Result<Candidate, 
             );
             return Err(nothing(reason));
         }
-        None => Request::Review {
-            review_id: event.id,
-        },
+        None => Request::Review { review_id: item.id },
     };
-    let asker = asker(&event.author, Some(&event.association), settings)?;
-    let mut candidate = on_subject(candidate(&event.common, request), subject, asker);
-    candidate.review_body = Some(event.body.clone());
-    candidate.answer_key = Some(format!("review:{}", event.id));
-    candidate.asked_at.clone_from(&event.submitted_at);
-    Ok(candidate)
+    let association = item.author_association.as_deref();
+    let asker = asker(item.user.as_ref(), association, settings)?;
+    Ok(Candidate {
+        comment: match kind {
+            "comment" => Some(CommentRef::Issue(item.id)),
+            "review-comment" => Some(CommentRef::Review(item.id)),
+            _ => None,
+        },
+        place: (kind == "review-comment").then(|| item.place()),
+        review_body: is_review.then(|| item.body.clone()),
+        answer_key: Some(format!("{kind}:{}", item.id)),
+        asked_at: item.submitted_at.clone().or(item.created_at.clone()),
+        ..on_subject(event, request, subject, asker)
+    })
+}
+
+fn labelled(event: &Event, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    let Some(subject) = event.pull().or(event.issue.as_ref()) else {
+        return Err(nothing("the event is about no issue"));
+    };
+    let wanted = &settings.rules.trigger_label;
+    let action = event.action.as_deref().unwrap_or_default();
+    if action != "labeled" {
+        let action = clean::clean_line(action, 40);
+        let reason =
+            format!("the action `{action}` starts nothing, only the label `{wanted}` does");
+        return Err(nothing(reason));
+    }
+    let label = event.label.as_ref().and_then(|label| label.name.as_deref());
+    let label = label.unwrap_or_default();
+    if wanted.is_empty() || !label.eq_ignore_ascii_case(wanted) {
+        let label = clean::clean_line(label, 60);
+        return Err(nothing(format!("the label is `{label}`, not `{wanted}`")));
+    }
+    if !subject.is_open() {
+        return Err(nothing(format!("#{} is closed", subject.number)));
+    }
+    let asker = asker(event.sender.as_ref(), None, settings)?;
+    if event.is_target() && !settings.rules.allow_pull_request_target {
+        return Err(refused(Refusal::PullRequestTarget));
+    }
+    let changed = subject.updated_at.clone();
+    let at = changed.as_deref().unwrap_or_default();
+    Ok(Candidate {
+        answer_key: Some(format!("label:{}:{at}", subject.number)),
+        asked_at: changed,
+        ..on_subject(event, Request::IssuePlan, subject, asker)
+    })
 }
 
 /// Whether Sprag works on this pull request.
 fn is_ours(subject: &Subject, settings: &TriggerSettings) -> bool {
-    let labelled = subject
-        .labels
-        .iter()
-        .any(|label| label.eq_ignore_ascii_case(&settings.rules.trigger_label));
-    let pull = subject.pull.as_ref();
-    let own_branch =
-        pull.is_some_and(|pull| pull.head_ref.starts_with(OWN_BRANCHES) && !pull.is_of_fork());
-    labelled || own_branch
+    let wanted = &settings.rules.trigger_label;
+    let head = subject.head.as_ref();
+    let is_own_branch = head.is_some_and(|head| head.branch.starts_with(OWN_BRANCHES));
+    let mut labels = subject.label_names();
+    labels.any(|label| label.eq_ignore_ascii_case(wanted))
+        || (is_own_branch && !subject.is_of_fork())
 }
 
 /// The branch whose failure is to be fixed, or why there is nothing to do.
 fn branch_to_fix<'e>(
-    event: &'e CheckedEvent,
-    name: &str,
+    event: &'e Event,
+    run: &'e CheckedRun,
     settings: &TriggerSettings,
 ) -> Result<&'e str, String> {
-    let what = match name {
-        "workflow_run" => "workflow run",
-        _ => "check suite",
-    };
-    let failed = matches!(event.conclusion.as_deref(), Some("failure" | "timed_out"));
-    if event.common.action != "completed" || !failed {
+    let is_run = event.name == "workflow_run";
+    let what = event.name.replace('_', " ");
+    let failed = matches!(run.conclusion.as_deref(), Some("failure" | "timed_out"));
+    if event.action.as_deref() != Some("completed") || !failed {
         return Err(format!("the {what} has not failed"));
     }
     let own = settings.own_workflow.as_deref();
-    let own = own.filter(|own| !own.is_empty());
-    if own.is_some_and(|own| event.path.as_deref() == Some(own) || event.name == own) {
+    if own.is_some_and(|own| {
+        !own.is_empty() && [run.path.as_deref(), name_of(run)].contains(&Some(own))
+    }) {
         return Err("the workflow that failed is the one that runs Sprag".to_owned());
     }
-    let Some(branch) = event.head_branch.as_deref() else {
+    let Some(branch) = run.head_branch.as_deref() else {
         return Err(format!("the {what} is of a branch of another repository"));
     };
-    if event.head_repository.is_some() && event.head_repository != event.common.repository {
-        return Err(format!("the {what} is from a fork"));
+    let repository = event.repository.as_ref();
+    let of_head = run.head_repository.as_ref();
+    let of_head = of_head.and_then(|head| head.full_name.as_deref());
+    match of_head {
+        None if is_run => {
+            return Err("the workflow run is of a repository that is gone".to_owned());
+        }
+        Some(_) if of_head != repository.and_then(|own| own.full_name.as_deref()) => {
+            return Err(format!("the {what} is from a fork"));
+        }
+        _ => {}
     }
-    if name == "workflow_run" && event.head_repository.is_none() {
-        return Err("the workflow run is of a repository that is gone".to_owned());
-    }
-    let is_default = event.common.default_branch.as_deref() == Some(branch);
-    if is_default {
+    if repository.and_then(|own| own.default_branch.as_deref()) == Some(branch) {
         return Err(format!("the {what} is of the default branch"));
     }
     Ok(branch)
 }
 
-fn checked(
-    event: &CheckedEvent,
-    name: &'static str,
-    settings: &TriggerSettings,
-) -> Result<Candidate, Triage> {
-    let branch = branch_to_fix(event, name, settings).map_err(nothing)?;
-    let request = match name {
-        "workflow_run" => Request::FixRun { run_id: event.id },
-        _ => Request::FixSuite { suite_id: event.id },
+/// The name of a workflow, or of the app of a check suite.
+fn name_of(run: &CheckedRun) -> Option<&str> {
+    let app = run.app.as_ref().and_then(|app| app.name.as_deref());
+    run.name.as_deref().or(app)
+}
+
+fn checked(event: &Event, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    let Some(run) = event.workflow_run.as_ref().or(event.check_suite.as_ref()) else {
+        return Err(nothing("the event is about no checks"));
     };
-    let mut candidate = candidate(&event.common, request);
-    candidate.by_machine = true;
-    let pull = event.pulls.first().copied();
-    candidate.subject = pull.map(|number| Subject {
-        number,
+    let branch = branch_to_fix(event, run, settings).map_err(nothing)?;
+    let request = if event.name == "workflow_run" {
+        Request::FixRun { run_id: run.id }
+    } else {
+        Request::FixSuite { suite_id: run.id }
+    };
+    let pulls = run.pull_requests.as_deref().unwrap_or_default();
+    let subject = pulls.first().map(|pull| Subject {
+        number: pull.number,
         is_pull: true,
-        open: true,
         ..Subject::default()
     });
-    candidate.needs = Needs {
-        pull_request: pull.is_some(),
-        comments: pull.is_some(),
-        jobs: true,
-        ..Needs::default()
-    };
-    if event.pulls.len() > 1 {
-        let note = format!(
-            "The branch has {} pull requests; this is about the first.",
-            event.pulls.len()
-        );
-        candidate.notes.push(note);
-    }
-    candidate.head_ref = Some(branch.to_owned());
-    candidate.head_sha = Some(event.head_sha.clone());
-    candidate.checks_name =
-        Some(clean::clean_line(&event.name, 100)).filter(|name| !name.is_empty());
-    candidate.answer_key = Some(format!(
-        "{}:{}:{}",
-        name.replace('_', "-"),
-        event.id,
-        event.attempt
-    ));
-    candidate.asked_at.clone_from(&event.updated_at);
-    Ok(candidate)
+    let note = format!(
+        "The branch has {} pull requests; this is about the first.",
+        pulls.len()
+    );
+    let name = clean::clean_line(name_of(run).unwrap_or_default(), 100);
+    let (kind, attempt) = (event.name.replace('_', "-"), run.run_attempt.unwrap_or(1));
+    Ok(Candidate {
+        by_machine: true,
+        needs: Needs {
+            pull_request: subject.is_some(),
+            comments: subject.is_some(),
+            jobs: true,
+            ..Needs::default()
+        },
+        subject,
+        notes: Vec::from_iter((pulls.len() > 1).then_some(note)),
+        head_ref: Some(branch.to_owned()),
+        head_sha: Some(run.head_sha.clone()),
+        checks_name: Some(name).filter(|name| !name.is_empty()),
+        answer_key: Some(format!("{kind}:{}:{attempt}", run.id)),
+        asked_at: run.updated_at.clone(),
+        ..candidate(event, request)
+    })
 }
 
 /// The queue in the settings, otherwise the source that the step configures.
@@ -449,92 +404,77 @@ fn source(settings: &TriggerSettings) -> Request {
     queue.map_or(Request::Configured, Request::Queue)
 }
 
-fn configured(common: &Common, settings: &TriggerSettings) -> Candidate {
-    candidate(common, source(settings))
-}
-
-fn dispatch(event: &DispatchEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    let given = [&event.plan, &event.prompt, &event.queue];
-    let request = match given.into_iter().flatten().count() {
+fn dispatch(event: &Event, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    let [plan, prompt, queue] = ["plan", "prompt", "queue"].map(|name| event.input(name));
+    let request = match [&plan, &prompt, &queue].into_iter().flatten().count() {
         0 => source(settings),
         1 => Request::Dispatch {
-            plan: event.plan.clone(),
-            prompt: event.prompt.as_deref().map(clean::clean),
-            queue: event.queue.clone(),
+            plan,
+            prompt: prompt.as_deref().map(clean::clean),
+            queue,
         },
-        _ => {
-            return Err(refused(Refusal::SeveralSources));
-        }
+        _ => return Err(refused(Refusal::SeveralSources)),
     };
-    let mut candidate = candidate(&event.common, request);
-    let sender = event.common.sender.as_ref();
-    candidate.asker = sender.map(|sender| Requester {
+    let asker = event.sender.as_ref().map(|sender| Requester {
         login: sender.login.clone(),
         association: None,
-        is_bot: sender.is_bot,
+        is_bot: sender.is_bot(),
     });
-    let branch = event.reference.as_deref();
-    let tag = branch.is_some_and(|name| name.starts_with("refs/tags/"));
-    candidate.head_ref = branch
-        .filter(|_| !tag)
-        .map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
-    Ok(candidate)
+    let branch = event.reference.as_deref().or(event.branch.as_deref());
+    let branch = branch.filter(|name| !name.starts_with("refs/tags/"));
+    let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
+    Ok(Candidate {
+        asker,
+        head_ref: branch.map(str::to_owned),
+        ..candidate(event, request)
+    })
 }
 
-fn push(event: &PushEvent, settings: &TriggerSettings) -> Result<Candidate, Triage> {
-    if event.deleted {
+fn push(event: &Event, settings: &TriggerSettings) -> Result<Candidate, Triage> {
+    if event.deleted == Some(true) {
         return Err(nothing("the push deleted a branch"));
     }
-    let Some(branch) = event.reference.strip_prefix("refs/heads/") else {
+    let reference = event.reference.as_deref().unwrap_or_default();
+    let Some(branch) = reference.strip_prefix("refs/heads/") else {
         return Err(nothing("the push was not to a branch"));
     };
-    if event
-        .message
-        .lines()
-        .any(|line| line.starts_with("Sprag-Run: "))
-    {
+    let commit = event.head_commit.as_ref();
+    let mut lines = commit.into_iter().flat_map(|last| last.message.lines());
+    if lines.any(|line| line.starts_with("Sprag-Run: ")) {
         return Err(nothing("the last commit of the push is one of Sprag's own"));
     }
-    let sender = event.common.sender.as_ref();
-    if let Some(sender) = sender.filter(|sender| !sender.login.is_empty()) {
-        asker(sender, None, settings)?;
+    if event.sender.is_some() {
+        asker(event.sender.as_ref(), None, settings)?;
     }
-    let mut candidate = configured(&event.common, settings);
-    candidate.head_ref = Some(branch.to_owned());
-    candidate.head_sha = Some(event.after.clone());
-    Ok(candidate)
+    Ok(Candidate {
+        head_ref: Some(branch.to_owned()),
+        head_sha: event.after.clone(),
+        ..candidate(event, source(settings))
+    })
 }
 
 /// Checks the branch names and paths from the event.
 fn checked_names(candidate: &Candidate) -> Result<(), Refusal> {
-    let wrong_path = match &candidate.request {
-        Request::Plan(path) | Request::Queue(path) => {
-            refname::check_path(path).err().map(|what| (path, what))
-        }
-        Request::Dispatch { plan, queue, .. } => plan
-            .iter()
-            .chain(queue)
-            .find_map(|path| refname::check_path(path).err().map(|what| (path, what))),
-        _ => None,
+    let paths = match &candidate.request {
+        Request::Plan(path) | Request::Queue(path) => vec![path],
+        Request::Dispatch { plan, queue, .. } => plan.iter().chain(queue).collect(),
+        _ => Vec::new(),
     };
-    if let Some((path, what)) = wrong_path {
-        return Err(Refusal::InvalidPath {
+    for path in paths {
+        refname::check_path(path).map_err(|what| Refusal::InvalidPath {
             path: clean::clean_line(path, 100).replace('`', "'"),
             what: what.to_owned(),
-        });
+        })?;
     }
     let base = candidate
         .subject
         .as_ref()
-        .and_then(|subject| subject.pull.as_ref());
-    for name in candidate
+        .and_then(|pull| pull.base.as_ref());
+    let names = candidate
         .head_ref
         .iter()
-        .chain(base.map(|pull| &pull.base_ref))
-    {
-        checked_branch(name)?;
-    }
-    Ok(())
+        .chain(base.map(|base| &base.branch));
+    names.map(String::as_str).try_for_each(checked_branch)
 }
 
 /// Checks a branch name that somebody else chose.

@@ -95,9 +95,9 @@ impl EventLookup<'_> {
                 entries.into_iter().find(|entry| entry["id"] == id)
             }
             "label" => {
-                let labels = now.subject.iter().flat_map(|subject| &subject.labels);
-                let mut set = labels.filter(|label| label.eq_ignore_ascii_case(wanted));
-                set.next().map(|label| json!({ "name": label }))
+                let mut labels = now.subject.iter().flat_map(|subject| subject.label_names());
+                let set = labels.find(|label| label.eq_ignore_ascii_case(wanted));
+                set.map(|label| json!({ "name": label }))
             }
             _ => Some(self.repo.get(&place).await?),
         };

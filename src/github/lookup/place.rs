@@ -341,19 +341,19 @@ pub fn of_pull_event(
     explicit: bool,
     triggers: &TriggerSettings,
 ) -> Result<Option<RunRequest>> {
-    let Event::PullRequest { target, event } = event else {
+    let Some(pull) = event.pull().filter(|_| explicit) else {
         return Ok(None);
     };
-    let Some(pull) = event.subject.pull.as_ref().filter(|_| explicit) else {
+    let (Some(head), Some(base)) = (&pull.head, &pull.base) else {
         return Ok(None);
     };
-    if *target && !triggers.rules.allow_pull_request_target {
+    if event.is_target() && !triggers.rules.allow_pull_request_target {
         return Err(Error::config(
             "`pull_request_target` gives the pull request's code the repository's secrets",
         )
         .hint("use `pull_request`, or set `allow-pull-request-target` if this is intended"));
     }
-    for name in [&pull.head_ref, &pull.base_ref] {
+    for name in [&head.branch, &base.branch] {
         refname::check_branch(name).map_err(|why| {
             Error::config(format!(
                 "the branch `{}` {why}",
@@ -362,20 +362,20 @@ pub fn of_pull_event(
         })?;
     }
     let is_own = !pull.is_of_fork();
-    let number = event.subject.number;
+    let number = pull.number;
     let mut request = RunRequest::at(place.clone());
     request.number = Some(number);
     request.is_pull = true;
-    request.context.head = Some(pull.head_sha.clone());
-    request.base_ref = Some(pull.base_ref.clone());
+    request.context.head = Some(head.sha.clone());
+    request.base_ref = Some(base.branch.clone());
     request.context.report_only = !is_own;
     request.branch = Some(WorkBranch {
         name: if is_own {
-            pull.head_ref.clone()
+            head.branch.clone()
         } else {
             format!("sprag/pull-{number}")
         },
-        at: Some(pull.head_sha.clone()),
+        at: Some(head.sha.clone()),
     });
     Ok(Some(request))
 }

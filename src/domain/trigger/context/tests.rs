@@ -1,4 +1,5 @@
 use super::super::authorise::{Access, Facts, PullFacts, authorise};
+use super::super::payload::Actor;
 use super::super::settings::TriggerSettings;
 use super::super::tests::{SHA, candidate, comment, review_comment, workflow_run};
 use super::*;
@@ -178,7 +179,8 @@ proptest! {
         let long = |n: usize| texts.get(n % texts.len()).map(|text| text.repeat(repeat)).unwrap_or_default();
         let mut context = Context { budget, ..Context::default() };
         let subject = authorised.subject.as_mut().expect("an issue");
-        (subject.title, subject.body, subject.author) = (long(0), long(1), long(2));
+        (subject.title, subject.body) = (long(0), long(1));
+        subject.user = Some(Actor { login: long(2), kind: None });
         context.comments = (0..5).map(|n| said(n, &long(3), &long(4), "2026-01-31T09:00:00Z")).collect();
         context.jobs = vec![FailedJob { name: long(1), step: Some(long(2)), log: long(3) }];
         authorised.place = Some(DiffLines { path: long(0), line: Some(1), hunk: long(4) });
