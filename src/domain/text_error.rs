@@ -15,6 +15,11 @@ impl Position {
     /// The beginning of a text.
     pub const START: Self = Self { line: 1, column: 1 };
 
+    /// The beginning of a line.
+    pub const fn of_line(line: usize) -> Self {
+        Self { line, column: 1 }
+    }
+
     /// The position of a byte offset in `text`. An offset past the end is the end; an offset inside a
     /// character is that character.
     pub fn of_offset(text: &str, offset: usize) -> Self {

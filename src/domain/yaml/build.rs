@@ -3,8 +3,7 @@
 use super::{Entry, MAX_DEPTH, MAX_NODES, Node, Style, Value};
 use crate::text_error::{Fault, Position};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, StructureStyle, Tag};
-use std::collections::{HashMap, HashSet};
-use std::ops::Range;
+use std::collections::HashMap;
 
 pub(super) fn build(text: &str) -> Result<Option<Node>, Fault> {
     let mut options = granit_parser::options! {
@@ -25,64 +24,57 @@ pub(super) fn build(text: &str) -> Result<Option<Node>, Fault> {
 struct Builder {
     root: Option<Node>,
     open: Vec<Open>,
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, Node>,
     documents: usize,
     nodes: usize,
 }
 
+/// A collection whose end has not come yet.
 struct Open {
-    start: Marker,
-    anchor: usize,
-    own: bool,
-    nodes_before: usize,
-    deepest: usize,
-    collection: Collection,
-}
-
-enum Collection {
-    List(Vec<Node>),
-    Map {
-        entries: Vec<Entry>,
-        key: Option<Key>,
-        flow: bool,
-    },
-}
-
-struct Key {
-    text: String,
-    at: Position,
-    span: Range<usize>,
-}
-
-struct Anchored {
     node: Node,
-    nodes: usize,
-    depth: usize,
+    anchor: usize,
+    /// The key whose value comes next.
+    key: Option<Node>,
 }
 
 impl Builder {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Fault> {
-        match event {
-            Event::DocumentStart(..) => self.start_document(&span),
+        let (value, anchor, tag) = match event {
+            Event::DocumentStart(..) => return self.start_document(&span),
+            Event::SequenceEnd | Event::MappingEnd => return self.close(&span),
+            Event::Alias(anchor) => return self.alias(anchor, &span),
             Event::Scalar(text, style, anchor, tag) => {
-                let node = scalar(text.into_owned(), style, anchor, tag.as_deref(), &span)?;
-                self.complete(node, anchor, 1, 0)
+                let style = style_of(style, tag.as_deref());
+                let text = text.into_owned();
+                (Value::Scalar { text, style }, anchor, tag)
             }
             Event::SequenceStart(_, anchor, tag) => {
-                self.open(Collection::List(Vec::new()), anchor, tag.as_deref(), &span)
+                (Value::List { items: Vec::new() }, anchor, tag)
             }
             Event::MappingStart(style, anchor, tag) => {
-                let map = Collection::Map {
-                    entries: Vec::new(),
-                    key: None,
-                    flow: style == StructureStyle::Flow,
-                };
-                self.open(map, anchor, tag.as_deref(), &span)
+                let flow = style == StructureStyle::Flow;
+                let entries = Vec::new();
+                (Value::Map { entries, flow }, anchor, tag)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(&span),
-            Event::Alias(anchor) => self.alias(anchor, &span),
-            _ => Ok(()),
+            _ => return Ok(()),
+        };
+        check_tag(tag.as_deref(), &span)?;
+        let node = Node {
+            at: position(span.start),
+            span: span.byte_range().unwrap_or_default(),
+            value,
+            own: anchor == 0 && tag.is_none(),
+        };
+        if matches!(node.value, Value::Scalar { .. }) {
+            return self.complete(node, anchor);
         }
+        self.check_depth(1, node.at)?;
+        self.open.push(Open {
+            node,
+            anchor,
+            key: None,
+        });
+        Ok(())
     }
 
     fn start_document(&mut self, span: &Span) -> Result<(), Fault> {
@@ -96,140 +88,114 @@ impl Builder {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        collection: Collection,
-        anchor: usize,
-        tag: Option<&Tag>,
-        span: &Span,
-    ) -> Result<(), Fault> {
-        check_tag(tag, span)?;
-        self.open.push(Open {
-            start: span.start,
-            anchor,
-            own: anchor == 0 && tag.is_none(),
-            nodes_before: self.nodes,
-            deepest: 0,
-            collection,
-        });
-        self.check_depth(0, span.start)
-    }
-
     fn close(&mut self, span: &Span) -> Result<(), Fault> {
-        let Some(open) = self.open.pop() else {
+        let Some(Open {
+            mut node, anchor, ..
+        }) = self.open.pop()
+        else {
             return Ok(());
         };
-        let value = match open.collection {
-            Collection::List(items) => Value::List { items },
-            Collection::Map { entries, flow, .. } => Value::Map {
-                entries: merged(entries)?,
-                flow,
-            },
-        };
-        let node = Node {
-            at: position(open.start),
-            span: offset(open.start)..offset(span.end),
-            value,
-            own: open.own,
-        };
-        let nodes = self.nodes - open.nodes_before + 1;
-        self.complete(node, open.anchor, nodes, open.deepest + 1)
+        node.span.end = span.end.byte_offset().unwrap_or_default();
+        if let Value::Map { entries, .. } = &mut node.value {
+            *entries = merged(std::mem::take(entries))?;
+        }
+        self.complete(node, anchor)
     }
 
     fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), Fault> {
         let at = position(span.start);
         let Some(anchored) = self.anchors.get(&anchor) else {
-            return Err(Fault::new(
-                at,
-                "an alias cannot stand inside its own anchor",
-            ));
+            let message = "an alias cannot stand inside its own anchor";
+            return Err(Fault::new(at, message));
         };
-        let (nodes, depth) = (anchored.nodes, anchored.depth);
-        self.check_depth(depth, span.start)?;
+        self.check_depth(depth(anchored), at)?;
         // The limit is checked before the node is copied.
-        if self.nodes + nodes > MAX_NODES {
-            return Err(too_many(at));
-        }
-        let mut node = anchored.node.clone();
-        node.at = at;
-        node.span = range(span);
-        node.own = false;
-        self.nodes += nodes - 1;
-        self.complete(node, 0, nodes, depth)
+        self.nodes += size(anchored) - 1;
+        check_size(self.nodes, at)?;
+        let node = Node {
+            at,
+            span: span.byte_range().unwrap_or_default(),
+            own: false,
+            value: anchored.value.clone(),
+        };
+        self.complete(node, 0)
     }
 
-    /// Attaches a finished node to its parent. `nodes` is its size including itself, and `depth` its depth.
-    fn complete(
-        &mut self,
-        node: Node,
-        anchor: usize,
-        nodes: usize,
-        depth: usize,
-    ) -> Result<(), Fault> {
+    /// Attaches a finished node to its parent.
+    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Fault> {
         self.nodes += 1;
-        if self.nodes > MAX_NODES {
-            return Err(too_many(node.at));
-        }
         if anchor != 0 {
-            let anchored = Anchored {
-                node: node.clone(),
-                nodes,
-                depth,
-            };
-            self.anchors.insert(anchor, anchored);
-            self.nodes += nodes;
+            self.nodes += size(&node);
+            self.anchors.insert(anchor, node.clone());
         }
+        check_size(self.nodes, node.at)?;
         let Some(open) = self.open.last_mut() else {
             self.root = Some(node);
             return Ok(());
         };
-        open.deepest = open.deepest.max(depth);
-        match &mut open.collection {
-            Collection::List(items) => items.push(node),
-            Collection::Map { entries, key, .. } => match key.take() {
-                None => *key = Some(as_key(node)?),
-                Some(key) => entries.push(Entry {
-                    key: key.text,
+        match (&mut open.node.value, open.key.take()) {
+            (Value::List { items }, _) => items.push(node),
+            (Value::Map { entries, .. }, Some(key)) => {
+                let Value::Scalar { text, .. } = key.value else {
+                    let message = "a key must be a word, not a list or a mapping";
+                    return Err(Fault::new(key.at, message));
+                };
+                entries.push(Entry {
+                    key: text,
                     key_at: key.at,
                     key_span: key.span,
                     value: node,
                     merged: false,
-                }),
-            },
+                });
+            }
+            (_, None) => open.key = Some(node),
+            (Value::Scalar { .. }, Some(_)) => {}
         }
         Ok(())
     }
 
-    fn check_depth(&self, below: usize, marker: Marker) -> Result<(), Fault> {
+    fn check_depth(&self, below: usize, at: Position) -> Result<(), Fault> {
         if self.open.len() + below > MAX_DEPTH {
             let message = format!("values nest deeper than {MAX_DEPTH} levels");
-            return Err(Fault::new(position(marker), message));
+            return Err(Fault::new(at, message));
         }
         Ok(())
     }
 }
 
-fn scalar(
-    text: String,
-    style: ScalarStyle,
-    anchor: usize,
-    tag: Option<&Tag>,
-    span: &Span,
-) -> Result<Node, Fault> {
-    check_tag(tag, span)?;
-    let as_text = tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str"));
-    let style = match style {
-        ScalarStyle::Plain if as_text => Style::Quoted,
+fn check_size(nodes: usize, at: Position) -> Result<(), Fault> {
+    if nodes <= MAX_NODES {
+        return Ok(());
+    }
+    let message = "too many values, aliases counted as often as they are used";
+    Err(Fault::new(at, message))
+}
+
+fn children(node: &Node) -> impl Iterator<Item = &Node> {
+    let values = node.entries().iter().map(|entry| &entry.value);
+    node.items().iter().chain(values)
+}
+
+/// The number of nodes in a tree.
+fn size(node: &Node) -> usize {
+    1 + children(node).map(size).sum::<usize>()
+}
+
+/// The number of collections in each other.
+fn depth(node: &Node) -> usize {
+    let is_scalar = matches!(node.value, Value::Scalar { .. });
+    usize::from(!is_scalar) + children(node).map(depth).max().unwrap_or_default()
+}
+
+fn style_of(style: ScalarStyle, tag: Option<&Tag>) -> Style {
+    match style {
+        ScalarStyle::Plain if tag.is_some_and(|tag| tag.is_yaml_core_schema_tag("str")) => {
+            Style::Quoted
+        }
         ScalarStyle::Plain => Style::Plain,
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
-    };
-    Ok(Node {
-        at: position(span.start),
-        span: range(span),
-        value: Value::Scalar { text, style },
-        own: anchor == 0 && tag.is_none(),
-    })
+    }
 }
 
 fn check_tag(tag: Option<&Tag>, span: &Span) -> Result<(), Fault> {
@@ -246,79 +212,41 @@ fn check_tag(tag: Option<&Tag>, span: &Span) -> Result<(), Fault> {
     }
 }
 
-fn as_key(node: Node) -> Result<Key, Fault> {
-    match node.value {
-        Value::Scalar { text, .. } => Ok(Key {
-            text,
-            at: node.at,
-            span: node.span,
-        }),
-        _ => Err(Fault::new(
-            node.at,
-            "a key must be a word, not a list or a mapping",
-        )),
-    }
-}
-
 /// Checks that no key is given twice, and adds the entries that `<<` merges in.
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Fault> {
-    let mut merges = Vec::new();
-    let mut direct = Vec::with_capacity(entries.len());
-    for entry in entries {
-        if entry.key == "<<" && matches!(entry.value.value, Value::Map { .. } | Value::List { .. })
-        {
-            merges.push(entry.value);
-        } else {
-            direct.push(entry);
-        }
-    }
-    refuse_repeated_keys(&direct)?;
-    if merges.is_empty() {
-        return Ok(direct);
-    }
-    let mut known: HashSet<String> = direct.iter().map(|entry| entry.key.clone()).collect();
-    for merge in merges {
-        let sources = match merge.value {
-            Value::List { items } => items,
-            _ => vec![merge],
-        };
-        for entry in sources.into_iter().flat_map(into_entries) {
-            if known.insert(entry.key.clone()) {
-                direct.push(Entry {
-                    merged: true,
-                    ..entry
-                });
-            }
-        }
-    }
-    Ok(direct)
-}
-
-fn into_entries(node: Node) -> Vec<Entry> {
-    match node.value {
-        Value::Map { entries, .. } => entries,
-        _ => Vec::new(),
-    }
-}
-
-fn refuse_repeated_keys(entries: &[Entry]) -> Result<(), Fault> {
-    let mut seen = HashSet::with_capacity(entries.len());
-    for entry in entries {
-        if !seen.insert(entry.key.as_str()) {
-            let first = entries.iter().find(|first| first.key == entry.key);
-            let line = first.map_or(entry.key_at.line, |first| first.key_at.line);
+    let is_merge =
+        |entry: &Entry| entry.key == "<<" && !matches!(entry.value.value, Value::Scalar { .. });
+    let (merges, mut direct): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(is_merge);
+    let mut known: HashMap<String, usize> = HashMap::with_capacity(direct.len());
+    for entry in &direct {
+        if let Some(line) = known.insert(entry.key.clone(), entry.key_at.line) {
             let message = format!("`{}` is given twice, first on line {line}", entry.key);
             return Err(Fault::new(entry.key_at, message));
         }
     }
-    Ok(())
-}
-
-fn too_many(at: Position) -> Fault {
-    Fault::new(
-        at,
-        "too many values, aliases counted as often as they are used",
-    )
+    for merge in merges {
+        let sources = match merge.value {
+            Node {
+                value: Value::List { items },
+                ..
+            } => items,
+            source => vec![source],
+        };
+        for source in sources {
+            let Value::Map { entries, .. } = source.value else {
+                continue;
+            };
+            for entry in entries {
+                if known.insert(entry.key.clone(), 0).is_none() {
+                    direct.push(Entry {
+                        merged: true,
+                        ..entry
+                    });
+                }
+            }
+        }
+    }
+    Ok(direct)
 }
 
 fn scan_fault(text: &str, error: &ScanError) -> Fault {
@@ -326,10 +254,7 @@ fn scan_fault(text: &str, error: &ScanError) -> Fault {
     let info = error.info();
     let is_marker = |line: &str| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> ");
     if let Some(index) = text.lines().position(is_marker) {
-        let at = Position {
-            line: index + 1,
-            column: 1,
-        };
+        let at = Position::of_line(index + 1);
         return Fault::new(at, "unresolved merge conflict: resolve it");
     }
     // The parser reports a tab after a plain scalar at the end of the line before the tab.
@@ -360,12 +285,4 @@ fn position(marker: Marker) -> Position {
         line: marker.line().max(1),
         column: marker.col() + 1,
     }
-}
-
-fn offset(marker: Marker) -> usize {
-    marker.byte_offset().unwrap_or_default()
-}
-
-fn range(span: &Span) -> Range<usize> {
-    span.byte_range().unwrap_or_default()
 }

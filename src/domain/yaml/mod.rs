@@ -84,37 +84,32 @@ pub struct Entry {
 }
 
 impl Node {
-    /// A plain scalar outside any text, as if it were the only content of a file.
+    /// A value outside any text, as if it were the only content of a file.
+    fn outside(value: Value) -> Self {
+        Self {
+            at: Position::START,
+            span: 0..0,
+            value,
+            own: true,
+        }
+    }
+
+    /// A plain scalar outside any text.
     pub fn plain(text: &str) -> Self {
-        Self::scalar(text, Style::Plain)
+        let (text, style) = (text.to_owned(), Style::Plain);
+        Self::outside(Value::Scalar { text, style })
     }
 
     /// A quoted scalar outside any text.
     pub fn quoted(text: &str) -> Self {
-        Self::scalar(text, Style::Quoted)
+        let (text, style) = (text.to_owned(), Style::Quoted);
+        Self::outside(Value::Scalar { text, style })
     }
 
     /// A list of quoted scalars outside any text.
     pub fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let items = texts.into_iter().map(Self::quoted).collect();
-        Self {
-            at: Position::START,
-            span: 0..0,
-            value: Value::List { items },
-            own: true,
-        }
-    }
-
-    fn scalar(text: &str, style: Style) -> Self {
-        Self {
-            at: Position::START,
-            span: 0..text.len(),
-            value: Value::Scalar {
-                text: text.to_owned(),
-                style,
-            },
-            own: true,
-        }
+        Self::outside(Value::List { items })
     }
 
     /// Whether it is null: an empty value, `~` or `null`.

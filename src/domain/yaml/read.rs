@@ -15,9 +15,8 @@ pub fn unexpected(key: &str, expected: &str, node: &Node) -> Fault {
 /// # Errors
 /// A list, a mapping, or null.
 pub fn text(key: &str, node: &Node) -> Result<String, Fault> {
-    node.text()
-        .map(str::to_owned)
-        .ok_or_else(|| unexpected(key, "text", node))
+    let text = node.text().map(str::to_owned);
+    text.ok_or_else(|| unexpected(key, "text", node))
 }
 
 /// Text that is not blank, trimmed.
@@ -84,10 +83,9 @@ pub fn items<'a>(key: &str, expected: &str, node: &'a Node) -> Result<Vec<&'a No
 /// # Errors
 /// Any other value.
 pub fn texts(key: &str, node: &Node) -> Result<Vec<String>, Fault> {
-    items(key, "a list of texts", node)?
-        .into_iter()
-        .map(|item| words(&format!("each item of {key}"), item))
-        .collect()
+    let items = items(key, "a list of texts", node)?.into_iter();
+    let text = |item| words(&format!("each item of {key}"), item);
+    items.map(text).collect()
 }
 
 /// The entries of a mapping; null is an empty mapping.

@@ -22,13 +22,14 @@ pub fn slips(text: &str, root: &Node) -> Result<Vec<Fault>, Fault> {
 
 fn look(text: &str, node: &Node, key: &str, found: &mut Vec<Fault>) -> Result<(), Fault> {
     match &node.value {
-        Value::List { items } => items
-            .iter()
-            .try_for_each(|item| look(text, item, key, found)),
-        Value::Map { entries, .. } => entries
-            .iter()
-            .filter(|entry| !entry.merged)
-            .try_for_each(|entry| look(text, &entry.value, &entry.key, found)),
+        Value::List { items } => {
+            let mut items = items.iter();
+            items.try_for_each(|item| look(text, item, key, found))
+        }
+        Value::Map { entries, .. } => {
+            let mut entries = entries.iter().filter(|entry| !entry.merged);
+            entries.try_for_each(|entry| look(text, &entry.value, &entry.key, found))
+        }
         Value::Scalar {
             text: value,
             style: Style::Plain,
@@ -40,12 +41,7 @@ fn look(text: &str, node: &Node, key: &str, found: &mut Vec<Fault>) -> Result<()
                 );
                 return Err(Fault::new(node.at, message));
             }
-            let after = text
-                .get(node.span.end..)
-                .unwrap_or_default()
-                .lines()
-                .next()
-                .unwrap_or_default();
+            let after = text[node.span.end..].lines().next().unwrap_or_default();
             let is_cut = after.starts_with(" #")
                 || (after.starts_with('#') && text[..node.span.end].ends_with(' '));
             if is_cut && (is_command || TEXTS.contains(&key)) {
