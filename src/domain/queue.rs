@@ -2,9 +2,8 @@
 
 use super::plan::Priority;
 use super::settings::branch::prefix_of;
-use super::text::file_name;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use super::text::{file_ending, file_name};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The number of failed runs after which a plan needs a person.
 pub const MAX_FAILED_RUNS: u32 = 3;
@@ -94,70 +93,47 @@ pub struct PassedOver {
 }
 
 /// Why a plan was not selected.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Why {
     /// All of its tasks are done.
+    #[error("done")]
     Done,
     /// It cannot be read, for this reason.
+    #[error("invalid: {0}")]
     Invalid(String),
     /// This many consecutive runs failed, which is too many.
+    #[error("gave up after {0} failed runs")]
     GaveUp(u32),
     /// It depends on a name that no plan in the queue has.
+    #[error("depends on `{0}`, which is not in the queue")]
     UnknownDependency(String),
     /// It depends on a name that several plans have.
+    #[error("depends on `{0}`, which names several plans")]
     AmbiguousDependency(String),
     /// It depends on itself through these plans; the first is also the last.
+    #[error("depends on itself: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
     /// The branch with this name has finished an earlier version of the plan.
+    #[error("edited after {0} had finished it; delete that branch to have the new version done")]
     Edited(String),
     /// The plan with this name is not done yet.
+    #[error("waits for {0}")]
     WaitsFor(String),
     /// The base branch does not have the work of the plan with this name yet.
+    #[error("waits until the work of {0} is in the base branch")]
     WaitsForMerge(String),
     /// It is ready, but another plan comes first.
+    #[error("ready, comes later")]
     ComesLater,
 }
 
 impl Why {
     /// Whether the plan stays blocked until a person acts on it.
     pub fn needs_person(&self) -> bool {
-        match self {
-            Self::Invalid(_)
-            | Self::GaveUp(_)
-            | Self::UnknownDependency(_)
-            | Self::AmbiguousDependency(_)
-            | Self::Cycle(_)
-            | Self::Edited(_) => true,
-            Self::Done | Self::WaitsFor(_) | Self::WaitsForMerge(_) | Self::ComesLater => false,
-        }
-    }
-}
-
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Done => f.write_str("done"),
-            Self::Invalid(why) => write!(f, "invalid: {why}"),
-            Self::GaveUp(runs) => write!(f, "gave up after {runs} failed runs"),
-            Self::UnknownDependency(name) => {
-                write!(f, "depends on `{name}`, which is not in the queue")
-            }
-            Self::AmbiguousDependency(name) => {
-                write!(f, "depends on `{name}`, which names several plans")
-            }
-            Self::Cycle(names) => write!(f, "depends on itself: {}", names.join(" -> ")),
-            Self::Edited(branch) => {
-                write!(
-                    f,
-                    "edited after {branch} had finished it; delete that branch to have the new version done"
-                )
-            }
-            Self::WaitsFor(name) => write!(f, "waits for {name}"),
-            Self::WaitsForMerge(name) => {
-                write!(f, "waits until the work of {name} is in the base branch")
-            }
-            Self::ComesLater => f.write_str("ready, comes later"),
-        }
+        !matches!(
+            self,
+            Self::Done | Self::WaitsFor(_) | Self::WaitsForMerge(_) | Self::ComesLater
+        )
     }
 }
 
@@ -166,18 +142,15 @@ impl fmt::Display for Why {
 /// A plan that was given up or is invalid blocks only the plans that depend on it.
 pub fn next(plans: &[QueuedPlan]) -> Choice {
     let names = Names::of(plans);
-    let mut order: Vec<usize> = (0..plans.len()).collect();
-    order.sort_by_key(|&index| plans.get(index).map(rank));
+    let mut order: Vec<(usize, &QueuedPlan)> = plans.iter().enumerate().collect();
+    order.sort_by_key(|(_, plan)| rank(plan));
     let mut chosen = None;
     let mut passed_over = Vec::new();
-    for index in order {
-        let Some(plan) = plans.get(index) else {
-            continue;
-        };
-        let why = match (obstacle(index, plan, plans, &names), chosen) {
-            (Some(why), _) => why,
-            (None, Some(_)) => Why::ComesLater,
-            (None, None) => {
+    for (index, plan) in order {
+        let why = match obstacle(index, plan, plans, &names) {
+            Some(why) => why,
+            None if chosen.is_some() => Why::ComesLater,
+            None => {
                 chosen = Some((index, plan.is_begun()));
                 continue;
             }
@@ -210,11 +183,10 @@ fn rank(plan: &QueuedPlan) -> (std::cmp::Reverse<Priority>, bool, &str, &str) {
 
 fn without_ready(passed_over: &[PassedOver]) -> Next {
     let needy = passed_over.iter().filter(|it| it.why.needs_person());
-    let plans: BTreeSet<usize> = needy.map(|it| it.index).collect();
+    let mut plans: Vec<usize> = needy.map(|it| it.index).collect();
     if !plans.is_empty() {
-        return Next::NeedsPerson {
-            plans: plans.into_iter().collect(),
-        };
+        plans.sort_unstable();
+        return Next::NeedsPerson { plans };
     }
     let waits = |it: &PassedOver| matches!(it.why, Why::WaitsForMerge(_));
     let reason = if passed_over.is_empty() {
@@ -305,37 +277,23 @@ impl QueuedPlan {
 
 /// The shortest dependency cycle through a plan, among the plans that are not done.
 fn cycle_through(start: usize, plans: &[QueuedPlan], names: &Names<'_>) -> Option<Vec<String>> {
-    let mut from: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut waiting = std::collections::VecDeque::from([start]);
-    while let Some(at) = waiting.pop_front() {
-        let plan = plans.get(at).filter(|plan| !plan.is_done());
-        let depends_on = plan.into_iter().flat_map(|plan| &plan.depends_on);
+    let mut seen = BTreeSet::new();
+    let mut paths = VecDeque::from([vec![start]]);
+    while let Some(path) = paths.pop_front() {
+        let last = path.last().map(|last| &plans[*last]);
+        let depends_on = last.filter(|plan| !plan.is_done()).into_iter();
+        let depends_on = depends_on.flat_map(|plan| &plan.depends_on);
         for on in depends_on.filter_map(|name| names.find(name).ok()) {
-            if from.contains_key(&on) {
-                continue;
-            }
-            from.insert(on, at);
+            let longer: Vec<usize> = path.iter().copied().chain([on]).collect();
             if on == start {
-                return Some(way(start, &from, plans));
+                return Some(longer.iter().map(|at| plans[*at].name.clone()).collect());
             }
-            waiting.push_back(on);
+            if seen.insert(on) {
+                paths.push_back(longer);
+            }
         }
     }
     None
-}
-
-fn way(start: usize, from: &BTreeMap<usize, usize>, plans: &[QueuedPlan]) -> Vec<String> {
-    let mut indices = vec![start];
-    let mut at = start;
-    while let Some(&before) = from.get(&at) {
-        indices.push(before);
-        at = before;
-        if at == start {
-            break;
-        }
-    }
-    let names = indices.into_iter().rev().filter_map(|at| plans.get(at));
-    names.map(|plan| plan.name.clone()).collect()
 }
 
 /// The branch of the plan with this name: the template with the name, if git and every forge accept it unchanged;
@@ -356,19 +314,21 @@ pub fn branch_of(template: &str, name: &str) -> String {
     if slug == name && !slug.is_empty() && !has_digest(name) {
         return format!("{prefix}{name}");
     }
-    let digest = blake3::hash(name.as_bytes()).to_hex();
-    let digest = digest.get(..DIGEST).unwrap_or_default();
     let slug = if slug.is_empty() { "plan" } else { slug };
-    format!("{prefix}{slug}-{digest}")
+    format!("{prefix}{slug}-{}", digest(name))
 }
 
 /// The branch of the plan at this path if other plans have the same name: its readable part and a digest of
 /// the path.
 pub fn branch_of_path(template: &str, path: &str) -> String {
-    let plain = branch_of(template, name_of(path));
     // A name with a digest gets another one, so that this is no other plan's branch.
-    let digest = blake3::hash(path.as_bytes()).to_hex();
-    format!("{plain}-{}", digest.get(..DIGEST).unwrap_or_default())
+    format!("{}-{}", branch_of(template, name_of(path)), digest(path))
+}
+
+fn digest(text: &str) -> String {
+    let mut digest = blake3::hash(text.as_bytes()).to_hex().to_string();
+    digest.truncate(DIGEST);
+    digest
 }
 
 /// The name of the plan at this path, which its branch has.
@@ -382,8 +342,7 @@ pub fn name_of(path: &str) -> &str {
 
 /// Whether a file at this path can be a plan.
 pub fn can_be_plan(path: &str) -> bool {
-    let ending = path.rsplit_once('.').map(|(_, ending)| ending);
-    ending.is_some_and(|ending| ["yaml", "yml", "md", "json"].contains(&ending))
+    ["yaml", "yml", "md", "json"].contains(&file_ending(path))
 }
 
 const DIGEST: usize = 12;
