@@ -1,5 +1,6 @@
 //! Durations in their usual notation: `90s`, `10m`, `1h30m`.
 
+use crate::pattern::Pattern;
 use std::time::Duration;
 
 /// The input that [`parse`] accepts, for messages.
@@ -8,47 +9,43 @@ pub const EXPECTED: &str = "a duration such as 90s, 10m or 1h30m";
 /// The maximum duration: 30 days.
 const MAX_DURATION: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// The notation, except for a plain number of seconds.
+pub(crate) static NOTATION: Pattern =
+    Pattern::new("^([0-9]+d)?([0-9]+h)?([0-9]+(m|min))?([0-9]+s)?([0-9]+ms)?$");
+
+/// The units, each with its group in the notation and its size in milliseconds.
+const UNITS: [(&str, usize, u64); 5] = [
+    ("d", 1, 24 * 3_600_000),
+    ("h", 2, 3_600_000),
+    ("m", 3, 60_000),
+    ("s", 5, 1000),
+    ("ms", 6, 1),
+];
+
 /// Reads `1h30m`, `10m`, `90s`, `500ms`, `1d`, or a plain number of seconds. Units are in descending order
 /// and appear once, each after a whole number, without blanks or signs.
 ///
 /// # Errors
 /// A fragment that names the expected input.
 pub fn parse(text: &str) -> Result<Duration, String> {
-    let expected = || format!("must be {EXPECTED}, got `{}`", shortened(text));
-    let too_long = || format!("must be at most 30 days, got `{}`", shortened(text));
-    if text.is_empty() {
-        return Err(expected());
-    }
-    if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let seconds = text.parse().map_err(|_| too_long())?;
-        return within(Duration::from_secs(seconds)).ok_or_else(too_long);
-    }
-    let mut total = Duration::ZERO;
-    let mut finest = u64::MAX;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let unit_length = rest[digits..]
-            .bytes()
-            .take_while(u8::is_ascii_alphabetic)
-            .count();
-        let (number, unit) = (&rest[..digits], &rest[digits..digits + unit_length]);
-        let milliseconds = unit_in_ms(unit).filter(|&ms| ms < finest && digits > 0);
-        let Some(milliseconds) = milliseconds else {
-            return Err(expected());
-        };
-        finest = milliseconds;
-        let part = number
-            .parse::<u64>()
-            .ok()
-            .and_then(|n| n.checked_mul(milliseconds));
-        total = part
-            .and_then(|ms| total.checked_add(Duration::from_millis(ms)))
-            .and_then(within)
-            .ok_or_else(too_long)?;
-        rest = &rest[digits + unit_length..];
-    }
-    Ok(total)
+    let given: String = text.chars().take(40).collect();
+    let expected = || format!("must be {EXPECTED}, got `{given}`");
+    let total = if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        text.parse().ok().map(Duration::from_secs)
+    } else {
+        let found = NOTATION.captures(text).filter(|_| !text.is_empty());
+        let found = found.ok_or_else(expected)?;
+        UNITS
+            .iter()
+            .try_fold(Duration::ZERO, |total, (_, group, size)| {
+                let part = found.get(*group).map_or("0", |part| part.as_str());
+                let number = part.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+                let number = number.parse::<u64>().ok()?.checked_mul(*size)?;
+                total.checked_add(Duration::from_millis(number))
+            })
+    };
+    let total = total.filter(|total| *total <= MAX_DURATION);
+    total.ok_or_else(|| format!("must be at most 30 days, got `{given}`"))
 }
 
 /// The whole milliseconds of a duration, at most `u64::MAX`.
@@ -60,8 +57,7 @@ pub fn millis(duration: Duration) -> u64 {
 pub fn format(duration: Duration) -> String {
     let mut rest = millis(duration);
     let mut text = String::new();
-    for unit in ["d", "h", "m", "s", "ms"] {
-        let size = unit_in_ms(unit).unwrap_or(1);
+    for (unit, _, size) in UNITS {
         let count = rest / size;
         rest %= size;
         if count > 0 {
@@ -72,25 +68,6 @@ pub fn format(duration: Duration) -> String {
         text.push_str("0s");
     }
     text
-}
-
-fn unit_in_ms(unit: &str) -> Option<u64> {
-    match unit {
-        "d" => Some(24 * 3_600_000),
-        "h" => Some(3_600_000),
-        "m" | "min" => Some(60_000),
-        "s" => Some(1000),
-        "ms" => Some(1),
-        _ => None,
-    }
-}
-
-fn within(duration: Duration) -> Option<Duration> {
-    (duration <= MAX_DURATION).then_some(duration)
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(40).collect()
 }
 
 #[cfg(test)]

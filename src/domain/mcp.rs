@@ -1,5 +1,6 @@
 //! MCP servers that the configuration declares for every agent.
 
+use crate::pattern::Pattern;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
@@ -114,17 +115,15 @@ fn server(key: &str, node: &Node) -> Result<McpKind, Fault> {
         if !address.starts_with("https://") && !address.starts_with("http://") {
             return Err(read::unexpected(&part("url"), "an http or https URL", url));
         }
-        let given = node.get("headers").map(|headers| {
-            read::entries(
-                &part("headers"),
-                "a mapping of headers to variables",
-                headers,
-            )
-        });
+        let key = part("headers");
+        let expected = "a mapping of headers to variables";
+        let given = node
+            .get("headers")
+            .map(|headers| read::entries(&key, expected, headers));
         let mut headers = Vec::new();
         for header in given.transpose()?.unwrap_or_default() {
-            let variable = read::words(&part("headers"), &header.value)?;
-            variable_name(&part("headers"), &variable, &header.value)?;
+            let variable = read::words(&key, &header.value)?;
+            variable_name(&key, &variable, &header.value)?;
             let name = header.key.clone();
             headers.push(Header { name, variable });
         }
@@ -149,9 +148,7 @@ fn server(key: &str, node: &Node) -> Result<McpKind, Fault> {
 
 /// Refuses a value in the place of the variable that holds it.
 fn variable_name(key: &str, name: &str, node: &Node) -> Result<(), Fault> {
-    let may_be = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_name = name.chars().all(may_be) && !name.starts_with(|c: char| c.is_ascii_digit());
-    if is_name && !name.is_empty() {
+    if VARIABLE.is_match(name) {
         return Ok(());
     }
     let expected = "the name of a variable, never a value";
@@ -161,7 +158,8 @@ fn variable_name(key: &str, name: &str, node: &Node) -> Result<(), Fault> {
 /// The schema of `mcp`.
 pub(crate) fn schema() -> Json {
     let texts = json!({ "type": "array", "items": { "type": "string" } });
-    let names = json!({ "type": "array", "items": { "type": "string", "pattern": VARIABLE } });
+    let names =
+        json!({ "type": "array", "items": { "type": "string", "pattern": VARIABLE.source() } });
     json!({
         "type": "object",
         "propertyNames": { "pattern": format!("^[A-Za-z0-9_-]{{1,{MAX_NAME}}}$") },
@@ -176,7 +174,7 @@ pub(crate) fn schema() -> Json {
                 "type": "object",
                 "properties": {
                     "url": { "type": "string", "pattern": "^https?://" },
-                    "headers": { "type": "object", "additionalProperties": { "type": "string", "pattern": VARIABLE } },
+                    "headers": { "type": "object", "additionalProperties": { "type": "string", "pattern": VARIABLE.source() } },
                 },
                 "required": ["url"],
                 "additionalProperties": false,
@@ -185,7 +183,7 @@ pub(crate) fn schema() -> Json {
     })
 }
 
-const VARIABLE: &str = "^[A-Za-z_][A-Za-z0-9_]*$";
+static VARIABLE: Pattern = Pattern::new("^[A-Za-z_][A-Za-z0-9_]*$");
 
 #[cfg(test)]
 mod tests {

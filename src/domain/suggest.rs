@@ -3,7 +3,7 @@
 /// The element of `known` that `given` most likely stands for, or `None` if none is similar.
 ///
 /// Differences in case, `-` and `_` are ignored, so `maxRetries` and `max-retries` find `max_retries`. Apart
-/// from these, at most a third of the characters may differ (rounded up, and at most four); a transposition
+/// from these, at most a third of the characters may differ (rounded down, at least one and at most four); a transposition
 /// counts once. Of equally similar names, the first wins. A whole word of a single name finds that name:
 /// `retries` stands for `max_retries`.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -19,7 +19,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     if let (false, Some(name), None) = (close, with_word.next(), with_word.next()) {
         return Some(name);
     }
-    let allowed = wanted.chars().count().div_ceil(3).clamp(1, 4);
+    let allowed = (wanted.chars().count() / 3).clamp(1, 4);
     known
         .into_iter()
         .map(|name| (strsim::osa_distance(&wanted, &folded(name)), name))
@@ -116,6 +116,7 @@ mod tests {
             assert_eq!(nearest(given, KEYS), None, "{given}");
         }
         assert_eq!(nearest("b", ["a"]), None);
+        assert_eq!(nearest("date", ["base", "name"]), None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! `verify`: checks as a plan or a configuration file writes them.
 
-use super::kind::{Choice, Form, Kind, Time, text_schema};
+use super::kind::{Choice, Form, Kind, Time, listed, literal, text_schema};
 use crate::checks::verdict::{Check, CheckKind};
 use crate::duration::millis;
 use crate::suggest::did_you_mean;
-use crate::text::{file_name, has_word};
+use crate::text::{cap_chars, file_name, first_line, has_word};
 use crate::text_error::Fault;
 use crate::yaml::{Entry, Node, Value, read};
 use serde_json::{Value as Json, json};
@@ -118,9 +118,8 @@ pub struct Checks;
 
 impl Kind for Checks {
     type Out = Vec<CheckSpec>;
-    fn form(&self) -> Form {
-        Form::Lines
-    }
+    const FORM: Form = Form::Lines;
+    const NAME: &'static str = "COMMAND";
     fn schema(&self) -> Json {
         let check = json!({"anyOf": [text_schema(), {
             "type": "object",
@@ -138,28 +137,15 @@ impl Kind for Checks {
         }]});
         json!({"anyOf": [check.clone(), {"type": "array", "items": check}]})
     }
-    fn value_name(&self) -> &'static str {
-        "COMMAND"
-    }
     fn words(&self, value: &Vec<CheckSpec>) -> String {
-        match value.as_slice() {
-            [] => "none".to_owned(),
-            checks => checks
-                .iter()
-                .map(|check| format!("`{}`", check.run))
-                .collect::<Vec<_>>()
-                .join(", "),
-        }
+        listed(value.iter().map(|check| literal(&check.run)))
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<CheckSpec>, Fault> {
         if matches!(node.value, Value::Map { .. }) {
             return Ok(vec![read_check(key, node)?]);
         }
-        let items = read::items(key, "a list of checks", node)?;
-        items
-            .into_iter()
-            .map(|item| read_check(key, item))
-            .collect()
+        let items = read::items(key, "a list of checks", node)?.into_iter();
+        items.map(|item| read_check(key, item)).collect()
     }
 }
 
@@ -185,69 +171,53 @@ fn read_check(key: &str, node: &Node) -> Result<CheckSpec, Fault> {
         let item = format!("each item of {key}");
         return Ok(CheckSpec::of_command(command(&item, node, text)?));
     }
-    if !matches!(node.value, Value::Map { .. }) {
-        return Err(read::unexpected(
-            &format!("each item of {key}"),
-            EXPECTED,
-            node,
-        ));
-    }
-    let (mut name, mut run, mut kind, mut timeout) = (None, None, None, None);
-    let (mut junit, mut problem_matcher, mut directory) = (None, None, None);
-    for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
-        let part = format!("{key}.{}", entry.key);
+    let entries = match &node.value {
+        Value::Map { entries, .. } => entries.iter().filter(|entry| !entry.value.is_null()),
+        _ => {
+            return Err(read::unexpected(
+                &format!("each item of {key}"),
+                EXPECTED,
+                node,
+            ));
+        }
+    };
+    let mut check = CheckSpec::of_command("");
+    let (mut name, mut kind) = (None, None);
+    for entry in entries {
+        let (part, value) = (format!("{key}.{}", entry.key), &entry.value);
         match entry.key.as_str() {
-            "name" => name = Some(read::words(&part, &entry.value)?),
-            "run" => {
-                let words = read::words(&part, &entry.value)?;
-                run = Some(command(&part, &entry.value, &words)?.to_owned());
-            }
-            "kind" => kind = Some(Choice::<CheckKind>::kind().read(&part, &entry.value)?),
-            "timeout" => timeout = Some(Time.read(&part, &entry.value)?),
-            "junit" => junit = Some(inside(&part, &entry.value)?),
-            "problem_matcher" => problem_matcher = Some(inside(&part, &entry.value)?),
-            "directory" => directory = Some(read_directory(&part, &entry.value)?),
+            "name" => name = Some(read::words(&part, value)?),
+            "run" => check.run = command(&part, value, &read::words(&part, value)?)?.to_owned(),
+            "kind" => kind = Some(Choice::<CheckKind>::kind().read(&part, value)?),
+            "timeout" => check.timeout = Some(Time.read(&part, value)?),
+            "junit" => check.junit = Some(inside(&part, value)?),
+            "problem_matcher" => check.problem_matcher = Some(inside(&part, value)?),
+            "directory" => check.directory = Some(read_directory(&part, value)?),
             other => {
-                let suggestion = instead_of(node, other, entry.value.text());
-                let message = format!(
-                    "a check has no part `{other}`, only {}{suggestion}",
-                    PARTS.join(", ")
-                );
+                let suggestion = instead_of(node, other, value.text());
+                let known = PARTS.join(", ");
+                let message = format!("a check has no part `{other}`, only {known}{suggestion}");
                 return Err(Fault::new(entry.key_at, message));
             }
         }
     }
-    let Some(run) = run else {
-        return Err(Fault::new(
-            node.at,
-            "the check has no `run`: give the command that decides",
-        ));
-    };
-    let name = name.unwrap_or_else(|| name_of(&run));
-    let kind = kind.unwrap_or_else(|| kind_of(&name, &run));
-    Ok(CheckSpec {
-        name,
-        run,
-        kind,
-        timeout,
-        junit,
-        problem_matcher,
-        directory,
-    })
+    if check.run.is_empty() {
+        let message = "the check has no `run`: give the command that decides";
+        return Err(Fault::new(node.at, message));
+    }
+    check.name = name.unwrap_or_else(|| name_of(&check.run));
+    check.kind = kind.unwrap_or_else(|| kind_of(&check.name, &check.run));
+    Ok(check)
 }
 
 /// The text of a command, which is more than a comment: a shell has run a comment whatever the work is.
 fn command<'t>(part: &str, node: &Node, text: &'t str) -> Result<&'t str, Fault> {
     let is_command = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     if text.lines().any(is_command) {
-        Ok(text)
-    } else {
-        Err(read::unexpected(
-            part,
-            "a command and not only a comment",
-            node,
-        ))
+        return Ok(text);
     }
+    let expected = "a command and not only a comment";
+    Err(read::unexpected(part, expected, node))
 }
 
 /// A path or glob of files inside the work tree.
@@ -268,15 +238,10 @@ fn inside(part: &str, node: &Node) -> Result<String, Fault> {
 
 /// The first line of the command, cut if it is long.
 fn name_of(run: &str) -> String {
-    let line = run
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or("check");
-    if line.chars().count() <= 40 {
-        return line.to_owned();
+    match first_line(run) {
+        "" => "check".to_owned(),
+        line => cap_chars(line, 40).into_owned(),
     }
-    line.chars().take(39).chain(['…']).collect()
 }
 
 const TEST_WORDS: &str = "test tests pytest unittest nextest jest vitest mocha rspec ctest tox nox phpunit spec e2e integration";
@@ -301,8 +266,8 @@ fn kind_of(name: &str, run: &str) -> CheckKind {
             }
         }
     }
-    let is_check = |pair: &[String]| pair == ["cargo", "check"];
-    if command.windows(2).any(is_check) {
+    let mut pairs = command.windows(2);
+    if pairs.any(|pair| pair == ["cargo", "check"]) {
         return CheckKind::Build;
     }
     CheckKind::Other
@@ -310,11 +275,8 @@ fn kind_of(name: &str, run: &str) -> CheckKind {
 
 /// The words of a command that show what it does: without options, and with only the last part of paths.
 fn command_words(run: &str) -> Vec<String> {
-    run.split_whitespace()
-        .filter(|word| !word.starts_with('-'))
-        .map(file_name)
-        .flat_map(split_words)
-        .collect()
+    let words = run.split_whitespace().filter(|word| !word.starts_with('-'));
+    words.map(file_name).flat_map(split_words).collect()
 }
 
 fn split_words(text: &str) -> impl Iterator<Item = String> {

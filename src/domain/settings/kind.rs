@@ -30,15 +30,19 @@ pub enum Form {
 pub trait Kind {
     /// The type of the parsed value.
     type Out;
+    /// How the value is written outside YAML, if that is the same for all of the kind.
+    const FORM: Form = Form::Word;
+    /// The placeholder for its value, in capitals, if that is the same for all of the kind.
+    const NAME: &'static str = "YAML";
     /// How the value is written outside YAML.
     fn form(&self) -> Form {
-        Form::Word
+        Self::FORM
     }
     /// JSON Schema of what `read` accepts.
     fn schema(&self) -> Json;
     /// The placeholder for its value, in capitals.
     fn value_name(&self) -> &'static str {
-        "YAML"
+        Self::NAME
     }
     /// The accepted words, if these are a closed set.
     fn choices(&self) -> Vec<&'static str> {
@@ -77,9 +81,7 @@ impl Text {
 
 impl Kind for Text {
     type Out = String;
-    fn form(&self) -> Form {
-        Form::Text
-    }
+    const FORM: Form = Form::Text;
     fn schema(&self) -> Json {
         text_schema()
     }
@@ -117,11 +119,9 @@ pub struct OneOf(pub &'static [&'static str]);
 
 impl Kind for OneOf {
     type Out = String;
+    const NAME: &'static str = "NAME";
     fn schema(&self) -> Json {
         json!({"enum": self.0})
-    }
-    fn value_name(&self) -> &'static str {
-        "NAME"
     }
     fn choices(&self) -> Vec<&'static str> {
         self.0.to_vec()
@@ -144,14 +144,10 @@ pub struct Truth;
 
 impl Kind for Truth {
     type Out = bool;
-    fn form(&self) -> Form {
-        Form::Truth
-    }
+    const FORM: Form = Form::Truth;
+    const NAME: &'static str = "BOOL";
     fn schema(&self) -> Json {
         json!({"type": "boolean"})
-    }
-    fn value_name(&self) -> &'static str {
-        "BOOL"
     }
     fn words(&self, value: &bool) -> String {
         literal(&value.to_string())
@@ -181,15 +177,13 @@ impl<T> Whole<T> {
 
 impl<T: TryFrom<u64> + std::fmt::Display> Kind for Whole<T> {
     type Out = T;
+    const NAME: &'static str = "N";
     fn schema(&self) -> Json {
         if self.max == u64::MAX {
             json!({"type": "integer", "minimum": self.min})
         } else {
             json!({"type": "integer", "minimum": self.min, "maximum": self.max})
         }
-    }
-    fn value_name(&self) -> &'static str {
-        "N"
     }
     fn range(&self) -> Option<(u64, u64)> {
         (self.max != u64::MAX).then_some((self.min, self.max))
@@ -209,11 +203,9 @@ pub struct Money;
 
 impl Kind for Money {
     type Out = f64;
+    const NAME: &'static str = "USD";
     fn schema(&self) -> Json {
         json!({"type": "number", "exclusiveMinimum": 0})
-    }
-    fn value_name(&self) -> &'static str {
-        "USD"
     }
     fn words(&self, value: &f64) -> String {
         literal(&value.to_string())
@@ -232,15 +224,13 @@ pub struct Time;
 
 impl Kind for Time {
     type Out = Duration;
+    const NAME: &'static str = "DURATION";
     fn schema(&self) -> Json {
         json!({"anyOf": [
-            {"type": "string", "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+(m|min))?([0-9]+s)?([0-9]+ms)?$", "minLength": 1},
+            {"type": "string", "pattern": duration::NOTATION.source(), "minLength": 1},
             {"type": "string", "pattern": "^[0-9]+$"},
             {"type": "integer", "minimum": 1},
         ]})
-    }
-    fn value_name(&self) -> &'static str {
-        "DURATION"
     }
     fn words(&self, value: &Duration) -> String {
         literal(&duration::format(*value))
@@ -303,9 +293,9 @@ impl Texts {
 /// Globs of paths in the repository.
 pub const GLOBS: Texts = Texts {
     expected: "a list of globs",
-    rule: |text| match globset::Glob::new(text) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.kind().to_string()),
+    rule: |text| {
+        let glob = globset::Glob::new(text);
+        glob.map(drop).map_err(|error| error.kind().to_string())
     },
     ..Texts::named("GLOB")
 };
@@ -353,10 +343,8 @@ impl Kind for Texts {
                 return Err(read::unexpected(key, self.expected, item));
             }
             (self.rule)(&text).map_err(|why| {
-                Fault::new(
-                    item.at,
-                    format!("{key} must be {}, but {why}", self.expected),
-                )
+                let message = format!("{key} must be {}, but {why}", self.expected);
+                Fault::new(item.at, message)
             })?;
             Ok(text)
         };
@@ -377,9 +365,7 @@ pub struct ProgressKind;
 
 impl Kind for ProgressKind {
     type Out = Progress;
-    fn form(&self) -> Form {
-        Form::Tree
-    }
+    const FORM: Form = Form::Tree;
     fn schema(&self) -> Json {
         json!({"type": "object", "properties": {"ignore": texts_schema()}, "additionalProperties": false})
     }
@@ -390,10 +376,10 @@ impl Kind for ProgressKind {
         let expected = "a mapping with the key `ignore`";
         let mut progress = Progress::default();
         for entry in read::entries(key, expected, node)? {
-            match entry.key.as_str() {
-                "ignore" => progress.ignore = GLOBS.read("progress.ignore", &entry.value)?,
-                _ => return Err(read::unknown_part(key, entry, &["ignore"])),
+            if entry.key != "ignore" {
+                return Err(read::unknown_part(key, entry, &["ignore"]));
             }
+            progress.ignore = GLOBS.read("progress.ignore", &entry.value)?;
         }
         Ok(progress)
     }
@@ -414,33 +400,26 @@ const NO_HOST: &str = "deny";
 
 impl Kind for NetworkKind {
     type Out = Network;
-    fn form(&self) -> Form {
-        Form::Lines
-    }
+    const FORM: Form = Form::Lines;
+    const NAME: &'static str = "HOST";
     fn schema(&self) -> Json {
         let allow = json!({"type": "object", "properties": {"allow": texts_schema()}, "required": ["allow"], "additionalProperties": false});
         json!({"anyOf": [texts_schema(), allow]})
-    }
-    fn value_name(&self) -> &'static str {
-        "HOST"
     }
     fn words(&self, value: &Network) -> String {
         literals(&value.allow)
     }
     fn read(&self, key: &str, node: &Node) -> Result<Network, Fault> {
         let expected = "a list of hosts, `deny`, or a mapping with the key `allow`";
-        let allow = match read::entries(key, expected, node) {
-            Err(_) => return hosts(key, node),
-            Ok(entries) => entries,
+        let Ok(entries) = read::entries(key, expected, node) else {
+            return hosts(key, node);
         };
-        let mut network = None;
-        for entry in allow {
-            match entry.key.as_str() {
-                "allow" => network = Some(hosts("network.allow", &entry.value)?),
-                _ => return Err(read::unknown_part(key, entry, &["allow"])),
-            }
+        if let Some(other) = entries.iter().find(|entry| entry.key != "allow") {
+            return Err(read::unknown_part(key, other, &["allow"]));
         }
-        network.ok_or_else(|| read::unexpected(key, expected, node))
+        let allow = entries.first();
+        let allow = allow.ok_or_else(|| read::unexpected(key, expected, node))?;
+        hosts("network.allow", &allow.value)
     }
 }
 
@@ -449,9 +428,7 @@ fn hosts(key: &str, node: &Node) -> Result<Network, Fault> {
     let items = read::items(key, expected, node)?;
     let mut allow = Vec::with_capacity(items.len());
     for item in &items {
-        let host = read::words(&format!("each item of {key}"), item)?
-            .trim()
-            .to_owned();
+        let host = read::words(&format!("each item of {key}"), item)?;
         match host.as_str() {
             NO_HOST if items.len() == 1 => {}
             text if is_host(text) => allow.push(host),
@@ -494,11 +471,9 @@ impl<T> Choice<T> {
 
 impl<T: Words + PartialEq> Kind for Choice<T> {
     type Out = T;
+    const NAME: &'static str = "WORD";
     fn schema(&self) -> Json {
         json!({"enum": self.choices()})
-    }
-    fn value_name(&self) -> &'static str {
-        "WORD"
     }
     fn choices(&self) -> Vec<&'static str> {
         T::WORDS.iter().map(|(word, _)| *word).collect()
@@ -531,14 +506,16 @@ pub(super) fn literal(value: &str) -> String {
 }
 
 fn literals(values: &[String]) -> String {
-    match values {
-        [] => "none".to_owned(),
-        _ => values
-            .iter()
-            .map(|value| literal(value))
-            .collect::<Vec<_>>()
-            .join(", "),
+    listed(values.iter().map(|value| literal(value)))
+}
+
+/// A list of values in their written form.
+pub(super) fn listed(values: impl Iterator<Item = String>) -> String {
+    let values: Vec<String> = values.collect();
+    if values.is_empty() {
+        return "none".to_owned();
     }
+    values.join(", ")
 }
 
 /// Text that is not blank.

@@ -167,6 +167,16 @@ impl Key {
     }
 }
 
+/// The names of all settings.
+pub fn names() -> impl Iterator<Item = &'static str> + Clone {
+    NAMES.iter().map(|(name, _)| *name)
+}
+
+/// Whether a key is the name of a setting.
+pub fn is_name(key: &str) -> bool {
+    names().any(|name| name == key)
+}
+
 /// Lists whose repeatable flags are named for one item: the flag's name and the key.
 pub const REPEATED: &[(&str, &str)] = &[("agent_arg", "agent_args"), ("network_allow", "network")];
 
@@ -224,7 +234,7 @@ impl Settings {
     /// The problem, as a fragment for a message that names the key; an unknown key is an error too.
     pub fn set_from_text(&mut self, key: &str, text: &str) -> Result<(), String> {
         let Some(form) = Self::form(key) else {
-            let nearest = did_you_mean(key, NAMES.iter().map(|(name, _)| *name));
+            let nearest = did_you_mean(key, names());
             return Err(format!("unknown key `{key}`{nearest}"));
         };
         if text.trim().is_empty() {

@@ -1,7 +1,7 @@
 //! The setting `roles`: the agents of the roles other than the implementer.
 
 use super::AGENTS;
-use super::kind::{Form, Kind, OneOf, Text, Texts, text_schema, texts_schema};
+use super::kind::{Form, Kind, OneOf, Text, Texts, listed, literal, text_schema, texts_schema};
 use crate::attempt::Role;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
@@ -24,10 +24,8 @@ pub struct RoleAgent {
 impl RoleAgent {
     /// A short description for people.
     pub fn shown(&self) -> String {
-        let agent = self
-            .agent
-            .as_deref()
-            .or(self.agent_command.as_ref().map(|_| "command"));
+        let command = self.agent_command.as_ref().map(|_| "command");
+        let agent = self.agent.as_deref().or(command);
         match (agent, self.model.as_deref()) {
             (Some(agent), Some(model)) => format!("{agent} with the model {model}"),
             (Some(agent), None) => agent.to_owned(),
@@ -71,9 +69,7 @@ pub struct RolesKind;
 
 impl Kind for RolesKind {
     type Out = Roles;
-    fn form(&self) -> Form {
-        Form::Tree
-    }
+    const FORM: Form = Form::Tree;
     fn schema(&self) -> Json {
         let role = agent_schema(&["object", "null"]);
         let roles = Roles::ALL.map(|name| (name.as_str().to_owned(), role.clone()));
@@ -81,15 +77,7 @@ impl Kind for RolesKind {
         json!({"type": "object", "properties": roles, "additionalProperties": false})
     }
     fn words(&self, value: &Roles) -> String {
-        let set: Vec<String> = value
-            .iter()
-            .map(|(role, _)| format!("`{}`", role.as_str()))
-            .collect();
-        if set.is_empty() {
-            "none".to_owned()
-        } else {
-            set.join(", ")
-        }
+        listed(value.iter().map(|(role, _)| literal(role.as_str())))
     }
     fn read(&self, key: &str, node: &Node) -> Result<Roles, Fault> {
         let names = Roles::ALL.map(Role::as_str);
@@ -97,12 +85,9 @@ impl Kind for RolesKind {
         let mut roles = Roles::default();
         for entry in read::entries(key, &expected, node)? {
             let part = format!("{key}.{}", entry.key);
-            let role = Roles::ALL
-                .into_iter()
-                .find(|role| role.as_str() == entry.key);
-            let Some(role) = role else {
-                return Err(read::unknown_part(key, entry, &names));
-            };
+            let mut roles_with_settings = Roles::ALL.into_iter();
+            let role = roles_with_settings.find(|role| role.as_str() == entry.key);
+            let role = role.ok_or_else(|| read::unknown_part(key, entry, &names))?;
             if !entry.value.is_null() {
                 roles.0.push((role, role_agent(&part, &entry.value)?));
             }
@@ -129,26 +114,20 @@ pub struct OneAgent;
 
 impl Kind for OneAgent {
     type Out = RoleAgent;
-    fn form(&self) -> Form {
-        Form::Tree
-    }
+    const FORM: Form = Form::Tree;
     fn schema(&self) -> Json {
         agent_schema(&["object"])
     }
     fn words(&self, value: &RoleAgent) -> String {
-        format!("`{}`", value.shown())
+        literal(&value.shown())
     }
     fn read(&self, key: &str, node: &Node) -> Result<RoleAgent, Fault> {
         let agent = role_agent(key, node)?;
         if agent == RoleAgent::default() {
-            Err(read::unexpected(
-                key,
-                "an agent that differs from the task's own",
-                node,
-            ))
-        } else {
-            Ok(agent)
+            let expected = "an agent that differs from the task's own";
+            return Err(read::unexpected(key, expected, node));
         }
+        Ok(agent)
     }
 }
 
@@ -157,19 +136,12 @@ pub struct AgentList;
 
 impl Kind for AgentList {
     type Out = Vec<RoleAgent>;
-    fn form(&self) -> Form {
-        Form::Tree
-    }
+    const FORM: Form = Form::Tree;
     fn schema(&self) -> Json {
         json!({"type": "array", "items": OneAgent.schema()})
     }
     fn words(&self, value: &Vec<RoleAgent>) -> String {
-        let shown: Vec<String> = value.iter().map(|agent| OneAgent.words(agent)).collect();
-        if shown.is_empty() {
-            "none".to_owned()
-        } else {
-            shown.join(", ")
-        }
+        listed(value.iter().map(|agent| OneAgent.words(agent)))
     }
     fn read(&self, key: &str, node: &Node) -> Result<Vec<RoleAgent>, Fault> {
         let items = read::items(key, "a list of agents", node)?.into_iter();

@@ -1,6 +1,6 @@
 //! The variables of Sprag's own besides those of the settings, and the warning for a variable that nothing reads.
 
-use super::{NAMES, canonical_name, variable_name};
+use super::{canonical_name, names, variable_name};
 use crate::suggest::nearest;
 
 /// The start of the name of every variable of Sprag's.
@@ -85,7 +85,7 @@ variables! {
 pub fn is_known(name: &str) -> bool {
     name.starts_with(OF_TESTS)
         || OWN.contains(&name)
-        || NAMES.iter().any(|(key, _)| variable_name(key) == name)
+        || names().any(|key| variable_name(key) == name)
 }
 
 /// A variable that is named like Sprag's own but that nothing reads.
@@ -106,11 +106,10 @@ pub fn unread<'a>(set: impl IntoIterator<Item = &'a str>) -> Vec<Unread> {
 }
 
 fn unread_variable(name: &str) -> Unread {
-    let of_settings = NAMES.iter().map(|(key, _)| variable_name(key));
-    let known: Vec<String> = of_settings
-        .chain(OWN.iter().map(|&own| own.to_owned()))
-        .map(|known| own_part(&known).to_owned())
-        .collect();
+    let known = names()
+        .map(variable_name)
+        .chain(OWN.iter().map(|&own| own.to_owned()));
+    let known: Vec<String> = known.map(|known| own_part(&known).to_owned()).collect();
     // Flags for one item of a list have names of their own.
     let key = own_part(name).to_ascii_lowercase();
     let meant = canonical_name(&key);
