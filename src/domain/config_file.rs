@@ -1,8 +1,9 @@
 //! The configuration file, `.sprag/config.yaml`: the settings for every run in a repository.
 
 use super::mcp::{McpServer, read_servers};
-use super::plan::{PLAN_KEYS, text_of};
-use super::settings::{self, NAMES, Settings};
+use super::plan::schema::{CONFIG_KEYS, PLAN_KEYS};
+use super::plan::text_of;
+use super::settings::{self, Settings};
 use super::suggest::unknown_key;
 use super::text_error::{Fault, Located};
 use super::yaml::{self, Value, read};
@@ -36,11 +37,8 @@ fn read_config(name: &str, text: &str) -> Result<ConfigFile, Fault> {
         return Ok(config);
     };
     if !matches!(root.value, Value::Map { .. }) {
-        return Err(read::unexpected(
-            "a configuration",
-            "a mapping of settings",
-            &root,
-        ));
+        let expected = "a mapping of settings";
+        return Err(read::unexpected("a configuration", expected, &root));
     }
     let slips = yaml::slips(text, &root)?.into_iter();
     config.warnings = slips.map(|slip| slip.in_file(name)).collect();
@@ -63,7 +61,7 @@ fn unknown(key: &str) -> String {
     if PLAN_KEYS.contains(&key) {
         return format!("`{key}` belongs in a plan, not in the configuration");
     }
-    let known = NAMES.iter().map(|(name, _)| *name).chain(["setup", "mcp"]);
+    let known = settings::names().chain(CONFIG_KEYS.iter().copied());
     unknown_key(key, "the configuration", known, "config")
 }
 

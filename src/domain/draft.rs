@@ -92,11 +92,8 @@ pub fn of_message(name: &str, message: &str) -> Result<Draft, String> {
     let text = format!("{text}\n");
     let parsed = plan::parse(name, text.as_bytes()).map_err(|error| error.to_string())?;
     let plan = parsed.value;
-    if let Some(task) = plan
-        .tasks
-        .iter()
-        .find(|task| task.status != TaskStatus::Pending)
-    {
+    let mut tasks = plan.tasks.iter();
+    if let Some(task) = tasks.find(|task| task.status != TaskStatus::Pending) {
         return Err(format!(
             "{name}:{}: the task `{}` has a `status`: a new plan has none",
             task.line, task.id
@@ -112,28 +109,25 @@ pub fn of_message(name: &str, message: &str) -> Result<Draft, String> {
 
 /// The last fenced block that looks like a plan, otherwise the message from the plan's first key on.
 fn yaml_of(message: &str) -> String {
-    let mut blocks = text::fenced_blocks(message);
+    let blocks = text::fenced_blocks(message).into_iter();
     let has_tasks = |text: &str| text.lines().any(|line| line.starts_with("tasks:"));
     // A block scalar may contain fences of its own; then the plan is the message around them.
     let is_raw = message.lines().next().is_some_and(is_key);
-    let found = blocks.iter().rposition(|(_, code)| has_tasks(code));
-    match found {
-        Some(place) if !is_raw => blocks.swap_remove(place).1,
-        _ => {
-            let lines: Vec<&str> = message.lines().skip_while(|line| !is_key(line)).collect();
-            if lines.is_empty() {
-                message.to_owned()
-            } else {
-                lines.join("\n")
-            }
-        }
+    let last = blocks.rev().find(|(_, code)| !is_raw && has_tasks(code));
+    if let Some((_, code)) = last {
+        return code;
     }
+    let lines: Vec<&str> = message.lines().skip_while(|line| !is_key(line)).collect();
+    if lines.is_empty() {
+        return message.to_owned();
+    }
+    lines.join("\n")
 }
 
 /// Whether a line starts with a key of a plan.
 fn is_key(line: &str) -> bool {
     let key = line.split_once(':').map_or("", |(key, _)| key);
-    plan::PLAN_KEYS.contains(&key) || settings::NAMES.iter().any(|(name, _)| *name == key)
+    plan::schema::PLAN_KEYS.contains(&key) || settings::is_name(key)
 }
 
 /// The settings that a plan sets, for a person who reads the plan before it runs.
@@ -158,15 +152,14 @@ pub fn stem(text: &str) -> String {
         if stem.len() + word.len() + 1 > MAX_STEM {
             break;
         }
-        if !stem.is_empty() {
-            stem.push('-');
-        }
+        stem.push_str(if stem.is_empty() { "" } else { "-" });
         stem.push_str(word);
     }
     if stem.is_empty() {
-        stem.push_str("plan");
+        "plan".to_owned()
+    } else {
+        stem
     }
-    stem
 }
 
 #[cfg(test)]

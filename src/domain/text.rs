@@ -2,6 +2,7 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Whether a list of words with space between them has this one.
 pub fn has_word(list: &str, word: &str) -> bool {
@@ -154,6 +155,19 @@ pub fn longest_run(text: &str, wanted: char) -> usize {
         longest = longest.max(run);
     }
     longest
+}
+
+/// The text from an offset on without these ranges, which are in order of their starts.
+pub fn without_ranges(text: &str, mut from: usize, removed: &[Range<usize>]) -> String {
+    let mut rest = String::with_capacity(text.len());
+    for range in removed {
+        if range.start >= from {
+            rest.push_str(&text[from..range.start]);
+        }
+        from = from.max(range.end);
+    }
+    rest.push_str(&text[from..]);
+    rest
 }
 
 /// `1 process running; it was ended`, `2 processes running; they were ended`.

@@ -35,17 +35,6 @@ pub(super) fn applied(text: &str, mut splices: Vec<Splice>) -> Option<String> {
     Some(out)
 }
 
-/// The text with `key` of `map` set to `rendered`, as by [`key_splice`].
-pub(super) fn set_key(
-    text: &str,
-    map: &Node,
-    key: &str,
-    rendered: &str,
-    json: bool,
-) -> Option<String> {
-    applied(text, vec![key_splice(text, map, key, rendered, json)?])
-}
-
 /// The splice that sets `key` of `map` to `rendered`, or `None` if the text is written in an unsupported way.
 /// `map` is a mapping of the tree of `text`; `rendered` is a plain word, a number, a quoted text or a `{ …
 /// }`.
@@ -63,17 +52,11 @@ pub(super) fn key_splice(
     if let Some(entry) = direct.iter().find(|entry| entry.key == key) {
         return replace(text, entry, rendered, json);
     }
-    let key = if json {
-        format!("\"{key}\"")
+    let pair = if json {
+        format!("\"{key}\": {}", as_json(rendered))
     } else {
-        key.to_owned()
+        format!("{key}: {rendered}")
     };
-    let rendered = if json {
-        as_json(rendered)
-    } else {
-        rendered.to_owned()
-    };
-    let pair = format!("{key}: {rendered}");
     if *flow {
         insert_in_flow(text, map, &direct, &pair)
     } else {
@@ -90,10 +73,8 @@ pub(super) fn list_splice(
     json: bool,
 ) -> Option<Splice> {
     let list = map.get(key)?;
-    let quoted = new
-        .iter()
-        .map(|word| serde_json::Value::from(*word).to_string());
-    let quoted: Vec<String> = quoted.collect();
+    let quoted = |word: &&str| serde_json::Value::from(*word).to_string();
+    let quoted: Vec<String> = new.iter().map(quoted).collect();
     let Some(last) = list.items().last() else {
         return key_splice(text, map, key, &format!("[{}]", quoted.join(", ")), json);
     };
@@ -152,17 +133,10 @@ fn insert_in_flow(text: &str, map: &Node, direct: &[&Entry], pair: &str) -> Opti
 /// before the first key.
 fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<Splice> {
     const NEIGHBOURS: [&str; 5] = ["attempts", "status", "done", "title", "id"];
-    let ends_surely = |entry: &&&Entry| end_of(text, entry).is_some();
-    let neighbour = NEIGHBOURS
-        .iter()
-        .find_map(|key| {
-            direct
-                .iter()
-                .filter(ends_surely)
-                .find(|entry| entry.key == *key)
-        })
-        .or_else(|| direct.iter().rfind(|entry| end_of(text, entry).is_some()));
-    let Some(neighbour) = neighbour else {
+    let mut certain = direct.iter().filter(|entry| end_of(text, entry).is_some());
+    let named = |key: &&str| certain.clone().find(|entry| entry.key == *key);
+    let neighbour = NEIGHBOURS.iter().find_map(named);
+    let Some(neighbour) = neighbour.or_else(|| certain.next_back()) else {
         let first = direct.first()?.key_span.start;
         let line_start = line_start(text, first);
         let indent = blanks(text.get(line_start..first)?);
@@ -173,15 +147,17 @@ fn insert_in_block(text: &str, direct: &[&Entry], pair: &str) -> Option<Splice> 
     let key_start = neighbour.key_span.start;
     let indent = blanks(text.get(line_start(text, key_start)..key_start)?);
     let end = end_of(text, neighbour)?;
-    let inserted = match text.get(end..)?.find('\n') {
+    let (at, inserted) = match text.get(end..)?.find('\n') {
         Some(newline) => {
-            let next_line = end + newline + 1;
-            let inserted = format!("{indent}{pair}{}", line_break(text, next_line));
-            return Some(Splice::new(next_line, next_line, &inserted));
+            let at = end + newline + 1;
+            (at, format!("{indent}{pair}{}", line_break(text, at)))
         }
-        None => format!("{}{indent}{pair}", line_break(text, text.len())),
+        None => (
+            text.len(),
+            format!("{}{indent}{pair}", line_break(text, text.len())),
+        ),
     };
-    Some(Splice::new(text.len(), text.len(), &inserted))
+    Some(Splice::new(at, at, &inserted))
 }
 
 /// The end of an entry, unless it is a block whose end depends on what follows.
@@ -194,12 +170,9 @@ fn end_of(text: &str, entry: &Entry) -> Option<usize> {
         }
     };
     // An empty value has no place of its own: its line is that of the key.
-    let end = if value.span.is_empty() {
-        entry.key_span.end
-    } else {
-        value.span.end
-    };
-    is_certain.then_some(end.max(entry.key_span.end))
+    let end = Some(value.span.end).filter(|_| !value.span.is_empty());
+    let end = end.unwrap_or_default().max(entry.key_span.end);
+    is_certain.then_some(end)
 }
 
 /// The last line break before `offset`, or else the first of the text.
@@ -224,9 +197,6 @@ fn as_json(rendered: &str) -> String {
     let is_value = rendered.starts_with(['"', '{', '['])
         || matches!(rendered, "true" | "false")
         || rendered.bytes().all(|byte| byte.is_ascii_digit());
-    if is_value {
-        rendered.to_owned()
-    } else {
-        format!("\"{rendered}\"")
-    }
+    let quote = if is_value { "" } else { "\"" };
+    format!("{quote}{rendered}{quote}")
 }

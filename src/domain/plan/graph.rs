@@ -1,9 +1,10 @@
 //! Assigns ids, and resolves and checks dependencies.
 
 use super::kind::kind_of;
-use super::native::{Draft, one_line};
+use super::native::Draft;
 use super::{Task, TaskId};
 use crate::suggest::did_you_mean;
+use crate::text::{first_line, one_line};
 use crate::text_error::{Fault, Position};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -14,13 +15,8 @@ const MAX_DERIVED_TITLE: usize = 72;
 /// The ids of the drafts: given ids are checked; the others become `t1`, `t2` … by position, skipping ids
 /// that are taken.
 pub(super) fn ids(drafts: &[Draft]) -> Result<Vec<TaskId>, Fault> {
-    let mut first_line = HashMap::new();
-    let mut given = Vec::with_capacity(drafts.len());
-    for draft in drafts {
-        let Some((text, at)) = &draft.id else {
-            given.push(None);
-            continue;
-        };
+    let mut first_line: HashMap<TaskId, usize> = HashMap::new();
+    for (text, at) in drafts.iter().filter_map(|draft| draft.id.as_ref()) {
         let id = TaskId::new(text)
             .map_err(|expected| Fault::new(*at, format!("id must be {expected}, got `{text}`")))?;
         if let Some(line) = first_line.insert(id.clone(), at.line) {
@@ -29,34 +25,29 @@ pub(super) fn ids(drafts: &[Draft]) -> Result<Vec<TaskId>, Fault> {
             );
             return Err(Fault::new(*at, message));
         }
-        given.push(Some(id));
     }
-    let mut taken: HashSet<String> = first_line.keys().map(ToString::to_string).collect();
     let mut next = 0;
-    let numbered = given.into_iter().enumerate().map(|(index, id)| {
-        id.unwrap_or_else(|| {
-            next = next.max(index) + 1;
-            while !taken.insert(format!("t{next}")) {
-                next += 1;
-            }
-            TaskId(format!("t{next}"))
-        })
-    });
-    Ok(numbered.collect())
+    let id = |(index, draft): (usize, &Draft)| {
+        if let Some((text, _)) = &draft.id {
+            return TaskId(text.clone());
+        }
+        next = next.max(index) + 1;
+        while first_line.contains_key(&TaskId(format!("t{next}"))) {
+            next += 1;
+        }
+        TaskId(format!("t{next}"))
+    };
+    Ok(drafts.iter().enumerate().map(id).collect())
 }
 
 /// Completes the tasks: they have ids, and known dependencies without a cycle.
 pub(super) fn finish(drafts: Vec<Draft>) -> Result<Vec<Task>, Fault> {
     let ids = ids(&drafts)?;
-    let index: HashMap<&str, usize> = ids
+    let index: HashMap<&str, usize> = ids.iter().map(TaskId::as_str).zip(0..).collect();
+    let edges = drafts
         .iter()
-        .enumerate()
-        .map(|(index, id)| (id.as_str(), index))
-        .collect();
-    let mut edges = Vec::with_capacity(drafts.len());
-    for draft in &drafts {
-        edges.push(known_dependencies(draft, &index, &ids)?);
-    }
+        .map(|draft| known_dependencies(draft, &index, &ids));
+    let edges: Vec<Vec<usize>> = edges.collect::<Result<_, _>>()?;
     refuse_cycles(&edges, &drafts, &ids)?;
     let tasks = drafts.into_iter().zip(&ids).zip(edges);
     tasks
@@ -100,9 +91,8 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
         let message = format!("the task `{id}` has neither a `title` nor a `description`");
         return Err(Fault::new(at, message));
     }
-    let kind = draft
-        .kind
-        .unwrap_or_else(|| kind_of(&title, &draft.description));
+    let kind = draft.kind;
+    let kind = kind.unwrap_or_else(|| kind_of(&title, &draft.description));
     Ok(Task {
         id,
         kind,
@@ -121,15 +111,7 @@ fn task(draft: Draft, id: TaskId, depends_on: Vec<TaskId>) -> Result<Task, Fault
 
 /// Derives a title from the first line of a longer text that is not empty.
 pub(super) fn derived_title(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let line = one_line(lines.next().unwrap_or_default());
-    if line.chars().count() <= MAX_DERIVED_TITLE {
-        return line;
-    }
-    line.chars()
-        .take(MAX_DERIVED_TITLE - 1)
-        .chain(['…'])
-        .collect()
+    one_line(first_line(text), MAX_DERIVED_TITLE)
 }
 
 /// Tasks that wait for each other are those that no order reaches. Their first one leads to a cycle.
@@ -159,9 +141,9 @@ pub(super) fn in_order(edges: &[Vec<usize>]) -> Vec<usize> {
     let mut waiting: Vec<usize> = edges.iter().map(Vec::len).collect();
     let mut dependents = vec![Vec::new(); edges.len()];
     for (task, dependencies) in edges.iter().enumerate() {
-        dependencies
-            .iter()
-            .for_each(|dependency| dependents[*dependency].push(task));
+        for dependency in dependencies {
+            dependents[*dependency].push(task);
+        }
     }
     let free = (0..edges.len()).filter(|task| waiting[*task] == 0);
     let mut ready: BinaryHeap<Reverse<usize>> = free.map(Reverse).collect();
@@ -180,27 +162,19 @@ pub(super) fn in_order(edges: &[Vec<usize>]) -> Vec<usize> {
 
 /// Reports the cycle, starting with its first task in the file, at that task's dependency.
 fn cycle_fault(cycle: &[usize], drafts: &[Draft], ids: &[TaskId]) -> Fault {
-    let first = (0..cycle.len())
-        .min_by_key(|&place| cycle[place])
-        .unwrap_or(0);
+    let first = (0..cycle.len()).min_by_key(|&place| cycle[place]);
     let mut around = cycle.to_vec();
-    around.rotate_left(first);
+    around.rotate_left(first.unwrap_or_default());
     around.push(around[0]);
     let mut names: Vec<&str> = around.iter().map(|&task| ids[task].as_str()).collect();
     if names.len() > 12 {
         names.splice(6..names.len() - 5, ["…"]);
     }
     let wanted = ids[around[1]].as_str();
-    let dependency = drafts[around[0]]
-        .depends_on
-        .iter()
-        .find(|(id, _)| id == wanted);
+    let mut needed = drafts[around[0]].depends_on.iter();
+    let dependency = needed.find(|(id, _)| id == wanted);
     let at = dependency.map_or(Position::START, |(_, at)| *at);
-    Fault::new(
-        at,
-        format!(
-            "depends_on has a cycle: {}; remove one of these dependencies",
-            names.join(" -> ")
-        ),
-    )
+    let names = names.join(" -> ");
+    let message = format!("depends_on has a cycle: {names}; remove one of these dependencies");
+    Fault::new(at, message)
 }

@@ -1,68 +1,69 @@
 //! The completion marks beside the states of tasks that only Sprag sets: completed steps of rmplan, the boxes
 //! below a task, and the status of a whole plan.
 
+use super::canonical::{if_same, step_words};
 use super::edit::{Splice, applied, key_splice};
-use super::foreign::state::{State, plan_status};
+use super::foreign::layout::Layout;
 use super::markdown::boxes::mark;
 use super::patch::plan_status_splice;
-use super::read::Read;
+use super::read::Opened;
 use super::source::Container;
-use super::{TaskId, canonical, text_of};
-use crate::yaml::{Node, Value};
+use super::{TaskId, text_of};
+use crate::yaml::Node;
 use std::collections::{HashMap, HashSet};
 
-/// The text of `now` with the marks of `before`, as by [`super::Opened::with_marks_of`].
-pub(super) fn with_marks_of(
-    name: &str,
-    now: &Read<'_>,
-    before: &str,
-    except: &HashSet<&TaskId>,
-) -> Option<String> {
-    let marked = parts(now);
-    if marked.is_empty() && plan_status(now.plan.format).is_none() {
-        return None;
-    }
-    let before = Read::new(name, text_of(name, before.as_bytes()).ok()?).ok()?;
-    let known: HashMap<Key<'_>, bool> = parts(&before)
-        .into_iter()
-        .map(|part| (part.key, part.is_marked))
-        .collect();
-    let wrong = marked.into_iter().filter_map(|part| {
-        let wanted = known.get(&part.key).copied().unwrap_or_default();
-        (part.is_marked != wanted && !except.contains(part.key.0)).then_some((part.place, wanted))
-    });
-    let json = now.source.container == Container::Json;
-    let splices: Option<Vec<Splice>> = wrong
-        .map(|(place, wanted)| match place {
-            Place::Box(start, end) => Some(Splice::new(start, end, mark(wanted))),
-            Place::Step(step) => {
-                let steps = State::of(now.plan.format)?.steps.as_ref()?;
-                let word = if wanted { steps.done } else { steps.open };
-                key_splice(now.source.text, step, steps.key, word, json)
+impl Opened<'_> {
+    /// The text with the status of the whole plan and the marks on parts of tasks reset to those in `before`,
+    /// except for the parts of the tasks in `except`. A part is identified by its task and its text; a new part is
+    /// not marked. `None` if nothing has to be reset, or a text cannot be read or edited with certainty.
+    pub fn with_marks_of(&self, before: &str, except: &HashSet<&TaskId>) -> Option<String> {
+        let marked = parts(self);
+        let layout = Layout::of(self.plan.format);
+        let status = layout.and_then(|layout| layout.plan_status);
+        if marked.is_empty() && status.is_none() {
+            return None;
+        }
+        let before = Opened::read(self.name, text_of(self.name, before.as_bytes()).ok()?).ok()?;
+        let known = parts(&before)
+            .into_iter()
+            .map(|part| (part.key, part.is_marked));
+        let known: HashMap<Key<'_>, bool> = known.collect();
+        let json = self.source.container == Container::Json;
+        let mut splices = Vec::new();
+        for part in marked {
+            let wanted = known.get(&part.key).copied().unwrap_or_default();
+            if part.is_marked == wanted || except.contains(part.key.0) {
+                continue;
             }
-        })
-        .collect();
-    let mut splices = splices?;
-    splices.extend(status_splice(now, &before));
-    if splices.is_empty() {
-        return None;
+            splices.push(match part.place {
+                Place::Box(start, end) => Splice::new(start, end, mark(wanted)),
+                Place::Step(step) => {
+                    let steps = layout?.steps.as_ref()?;
+                    let word = if wanted { steps.done } else { steps.open };
+                    key_splice(self.source.text, step, steps.key, word, json)?
+                }
+            });
+        }
+        if let Some((open, _)) = status {
+            let (is, was) = (self.source.plan_status(), before.source.plan_status());
+            let was = was.unwrap_or(open);
+            let reset =
+                (is != before.source.plan_status()).then(|| plan_status_splice(&self.source, was));
+            splices.extend(reset.flatten());
+        }
+        if splices.is_empty() {
+            return None;
+        }
+        let edited = applied(self.source.text, splices)?;
+        let edited = if_same(self.name, &self.source, edited)?;
+        Some(format!("{}{edited}", self.mark))
     }
-    let edited = applied(now.source.text, splices)?;
-    let after = Read::new(name, &edited).ok()?;
-    let is_same = canonical::render(&now.source, None) == canonical::render(&after.source, None);
-    is_same.then_some(edited)
-}
-
-/// Resets the status of the whole plan.
-fn status_splice(now: &Read<'_>, before: &Read<'_>) -> Option<Splice> {
-    let (is, was) = (now.source.plan_status(), before.source.plan_status());
-    let (open, _) = plan_status(now.plan.format)?;
-    (is != was).then(|| plan_status_splice(&now.source, was.unwrap_or(open)))?
 }
 
 /// The task, the part's text, and the number of earlier parts with the same text.
 type Key<'a> = (&'a TaskId, String, usize);
 
+/// A step or a box below a task.
 struct Part<'a> {
     key: Key<'a>,
     is_marked: bool,
@@ -75,61 +76,35 @@ enum Place<'a> {
     Step(&'a Node),
 }
 
-fn parts<'a>(read: &'a Read<'_>) -> Vec<Part<'a>> {
-    let mut times: HashMap<(&TaskId, String), usize> = HashMap::new();
-    let found = steps(read).into_iter().chain(boxes(read));
-    found
-        .map(|(task, words, is_marked, place)| {
-            let times = times.entry((task, words.clone())).or_default();
-            let key = (task, words, *times);
-            *times += 1;
-            Part {
-                key,
-                is_marked,
-                place,
-            }
-        })
-        .collect()
-}
-
-type Found<'a> = (&'a TaskId, String, bool, Place<'a>);
-
-fn steps<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
-    let Some(of) = State::of(read.plan.format).and_then(|state| state.steps.as_ref()) else {
-        return Vec::new();
+fn parts<'a>(of: &'a Opened<'_>) -> Vec<Part<'a>> {
+    let (source, tasks) = (&of.source, &of.plan.tasks);
+    let part = |task: &'a TaskId, words: String, is_marked, place| Part {
+        key: (task, words, 0),
+        is_marked,
+        place,
     };
-    let of_task = |(task, node): (&'a super::Task, &'a Node)| {
-        let steps = node
-            .get(of.list)
-            .map(Node::items)
-            .unwrap_or_default()
-            .iter();
-        let steps = steps.filter(|step| matches!(step.value, Value::Map { .. }));
-        steps.map(|step| {
-            let is_done = step.get(of.key).and_then(Node::text) == Some(of.done);
-            let words = canonical::step_words(step, of.key);
-            (&task.id, words, is_done, Place::Step(step))
-        })
-    };
-    let tasks = read.plan.tasks.iter().zip(read.source.task_nodes());
-    tasks.flat_map(of_task).collect()
-}
-
-fn boxes<'a>(read: &'a Read<'_>) -> Vec<Found<'a>> {
-    let source = &read.source;
-    let boxes = source.task_boxes().into_iter();
-    boxes
-        .filter(|(place, part)| !source.is_own_box(*place, part))
-        .filter_map(|(place, part)| {
-            let rest = source.text.get(part.span.end..)?;
+    let mut parts = Vec::new();
+    if let Some(steps) = Layout::of(source.format).and_then(|layout| layout.steps.as_ref()) {
+        for (task, node) in tasks.iter().zip(source.task_nodes()) {
+            parts.extend(steps.of(node).map(|step| {
+                let words = step_words(step, steps.key);
+                part(&task.id, words, steps.is_done(step), Place::Step(step))
+            }));
+        }
+    }
+    for (place, below) in source.task_boxes() {
+        if !source.is_own_box(place, below) {
+            let rest = &source.text[below.span.end..];
             let words = rest.lines().next().unwrap_or_default().trim().to_owned();
-            let place_of = Place::Box(part.span.start, part.span.end);
-            Some((
-                &read.plan.tasks.get(place)?.id,
-                words,
-                part.checked,
-                place_of,
-            ))
-        })
-        .collect()
+            let at = Place::Box(below.span.start, below.span.end);
+            parts.push(part(&tasks[place].id, words, below.checked, at));
+        }
+    }
+    let mut times: HashMap<(&TaskId, String), usize> = HashMap::new();
+    for Part { key, .. } in &mut parts {
+        let times = times.entry((key.0, key.1.clone())).or_default();
+        key.2 = *times;
+        *times += 1;
+    }
+    parts
 }

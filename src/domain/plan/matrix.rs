@@ -1,6 +1,6 @@
 //! Groups a plan's tasks so that parallel jobs can work on groups that do not depend on each other.
 
-use super::{Plan, TaskId, TaskStatus, selection};
+use super::{Plan, Task, TaskId, TaskStatus, selection};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub fn matrix(plan: &Plan, shards: Option<usize>) -> Matrix {
     let row = |row: Vec<usize>| {
         let ids: Vec<&str> = row.iter().map(|&at| order[at].as_str()).collect();
         Row {
-            name: ids.first().copied().unwrap_or_default().to_owned(),
+            name: ids[0].to_owned(),
             tasks: ids.join(" "),
         }
     };
@@ -58,39 +58,32 @@ pub fn matrix(plan: &Plan, shards: Option<usize>) -> Matrix {
 /// The tasks that are not done, dependencies first.
 fn undone(plan: &Plan) -> Vec<&TaskId> {
     let order = selection(plan, &[]).unwrap_or_default();
-    let left = order
-        .into_iter()
-        .filter(|task| task.status != TaskStatus::Done);
+    let is_left = |task: &&Task| task.status != TaskStatus::Done;
+    let left = order.into_iter().filter(is_left);
     left.map(|task| &task.id).collect()
 }
 
 /// The indexes of connected tasks, each component in order.
 fn components(plan: &Plan, order: &[&TaskId], place: &HashMap<&TaskId, usize>) -> Vec<Vec<usize>> {
-    let mut root: Vec<usize> = (0..order.len()).collect();
+    let mut group: Vec<usize> = (0..order.len()).collect();
     for task in &plan.tasks {
         let Some(&from) = place.get(&task.id) else {
             continue;
         };
         for &to in task.depends_on.iter().filter_map(|id| place.get(id)) {
-            let (one, other) = (find(&mut root, from), find(&mut root, to));
-            root[one.max(other)] = one.min(other);
+            let (one, other) = (group[from].min(group[to]), group[from].max(group[to]));
+            if one != other {
+                let joined = group.iter_mut().filter(|of| **of == other);
+                joined.for_each(|of| *of = one);
+            }
         }
     }
     let mut groups: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
-    for at in 0..order.len() {
-        groups[find(&mut root, at)].push(at);
+    for (at, of) in group.into_iter().enumerate() {
+        groups[of].push(at);
     }
     groups.retain(|group| !group.is_empty());
     groups
-}
-
-/// The first index of a component, with path compression.
-fn find(root: &mut [usize], mut at: usize) -> usize {
-    while root[at] != at {
-        root[at] = root[root[at]];
-        at = root[at];
-    }
-    at
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod markdown;
 mod marks;
 mod matrix;
 mod native;
-mod opened;
 mod order;
 mod patch;
 mod read;
@@ -26,16 +25,17 @@ pub use canonical::without_owned_keys;
 pub use kind::is_question;
 pub use markdown::boxes::{Checkbox, checkboxes, has_task_headings, with_checked};
 pub use matrix::{MAX_ROWS, Matrix, Row, matrix};
-pub(crate) use native::PLAN_KEYS;
-pub use opened::{Opened, open, set_statuses};
 pub use order::{UnknownTask, selection};
-pub use patch::{StatusUpdate, with_facts};
+pub use patch::{StatusUpdate, set_statuses, with_facts};
+pub use read::{Opened, open};
 pub use rights::keeps_settings;
+pub(crate) use source::front_matter;
 
 use super::settings::Settings;
 use super::settings::choice::choice;
 use super::text_error::{Fault, Located, Parsed, Position};
 use super::yaml;
+use foreign::layout::Layout;
 use serde::{Deserialize, Serialize};
 use source::{Container, Source};
 use std::fmt;
@@ -172,6 +172,26 @@ pub struct Task {
     pub completed_at: Option<String>,
     /// The line of the file on which it starts, from 1.
     pub line: usize,
+}
+
+impl Task {
+    /// A pending task that has only a title.
+    pub fn new(id: TaskId, title: &str) -> Self {
+        Self {
+            id,
+            title: title.to_owned(),
+            description: String::new(),
+            acceptance: Vec::new(),
+            depends_on: Vec::new(),
+            directory: None,
+            settings: Settings::default(),
+            kind: TaskKind::Work,
+            status: TaskStatus::Pending,
+            attempts: None,
+            completed_at: None,
+            line: 0,
+        }
+    }
 }
 
 /// A task's id: 1 to 64 of `A-Z a-z 0-9 . _ -`, the first a letter or digit.
@@ -348,43 +368,34 @@ pub(crate) fn text_of<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, Locate
 }
 
 fn plan_of(name: &str, source: &Source<'_>, warnings: &mut Vec<Fault>) -> Result<Plan, Fault> {
-    let (mut plan, drafts) = match source.format {
-        PlanFormat::Sprag => native::read(source)?,
-        PlanFormat::Rmplan => foreign::rmplan::read(source, warnings)?,
-        PlanFormat::Story => foreign::story::read_story(source, warnings)?,
-        PlanFormat::Backlog => foreign::story::read_backlog(source, warnings)?,
-        PlanFormat::Rafa | PlanFormat::Ralph | PlanFormat::TaskMaster => {
-            foreign::listed::read(source, warnings)?
-        }
-        PlanFormat::TaskList => task_list::read(source, warnings)?,
-        PlanFormat::Checklist | PlanFormat::Headings => markdown::read(source, warnings)?,
+    let layout = Layout::of(source.format);
+    let (mut plan, mut drafts) = match (layout, source.format) {
+        (Some(layout), _) => foreign::read(source, layout, warnings)?,
+        (None, PlanFormat::TaskList) => task_list::read(source, warnings)?,
+        (None, PlanFormat::Checklist | PlanFormat::Headings) => markdown::read(source, warnings)?,
+        (None, _) => native::read(source)?,
     };
     if let Some(root) = &source.root
         && source.container != Container::Json
-        && foreign::state::State::of(source.format).is_none()
+        && layout.is_none()
     {
         warnings.extend(yaml::slips(source.text, root)?);
     }
     if plan.title.is_empty() {
         plan.title = stem(name).to_owned();
     }
-    let mut drafts = drafts;
     if source.format == PlanFormat::Headings {
         let ids = graph::ids(&drafts)?;
         markdown::take_status(source, &ids, &mut drafts, warnings)?;
     }
-    if matches!(
-        source.format,
-        PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Headings
-    ) {
+    if source.format == source.listed.format {
         plan.notes.extend(source.listed.notes.iter().cloned());
     }
-    match drafts.iter().map(|draft| draft.commits).sum::<usize>() {
-        0 => {}
-        steps => plan.notes.push(format!(
-            "left out, because Sprag makes the commits: {}",
-            crate::text::count(steps as u64, "step")
-        )),
+    let commits = drafts.iter().map(|draft| draft.commits).sum::<usize>();
+    if commits > 0 {
+        let steps = crate::text::count(commits as u64, "step");
+        let note = format!("left out, because Sprag makes the commits: {steps}");
+        plan.notes.push(note);
     }
     plan.tasks = graph::finish(drafts)?;
     Ok(plan)

@@ -1,5 +1,6 @@
 //! Sprag's own keys: those of a plan, and those of the tasks in its list.
 
+use super::schema::{PLAN_KEYS, TASK_KEYS};
 use super::source::Source;
 use super::{Plan, PlanFormat, Priority, TaskKind, TaskStatus};
 use crate::settings::check::read_directory;
@@ -30,61 +31,25 @@ pub(super) struct Draft {
     pub commits: usize,
 }
 
-/// The keys of a plan that are not settings.
-pub(crate) const PLAN_KEYS: &[&str] = &[
-    "id",
-    "title",
-    "goal",
-    "details",
-    "setup",
-    "priority",
-    "depends_on",
-    "tasks",
-];
-
-/// The keys of a task that are not settings.
-pub(super) const TASK_KEYS: &[&str] = &[
-    "id",
-    "title",
-    "description",
-    "acceptance",
-    "depends_on",
-    "directory",
-    "kind",
-    "status",
-    "attempts",
-    "completed_at",
-];
-
 /// The keys of a task that only Sprag writes.
 pub(super) const OWNED_KEYS: &[&str] = &["status", "attempts", "completed_at"];
 
 pub(super) fn read(source: &Source<'_>) -> Result<(Plan, Vec<Draft>), Fault> {
     let mut plan = Plan::without_tasks(PlanFormat::Sprag);
-    let Some(root) = &source.root else {
-        return Err(Fault::new(
-            Position::START,
-            "the plan is empty: it needs `tasks`",
-        ));
-    };
+    let empty = || Fault::new(Position::START, "the plan is empty: it needs `tasks`");
+    let root = source.root.as_ref().ok_or_else(empty)?;
     // Other keys do not hide that there are no tasks, unless one of them is a misspelt `tasks`.
-    let known = PLAN_KEYS
-        .iter()
-        .copied()
-        .chain(settings::NAMES.iter().map(|(name, _)| *name));
+    let known = PLAN_KEYS.iter().copied().chain(settings::names());
     let is_misspelt = |entry: &Entry| suggest::nearest(&entry.key, known.clone()) == Some("tasks");
     if !root.entries().iter().any(is_misspelt) {
         task_nodes(root, "tasks")?;
     }
-    read_plan_keys(&mut plan, root, &["$schema"])?;
+    read_plan_keys(&mut plan, root, &[])?;
     if plan.details.is_empty() {
         plan.details = super::markdown::outline::tidy(source.body());
     }
-    let drafts = task_nodes(root, "tasks")?
-        .iter()
-        .map(read_task)
-        .collect::<Result<_, _>>()?;
-    Ok((plan, drafts))
+    let drafts = task_nodes(root, "tasks")?.iter().map(read_task);
+    Ok((plan, drafts.collect::<Result<_, _>>()?))
 }
 
 /// Reads the keys of a plan. `others` are keys that are known but have no meaning here.
@@ -222,15 +187,11 @@ pub(super) fn read_attempts(key: &str, node: &Node) -> Result<u32, Fault> {
 
 /// Checks that a value that Sprag writes stands in one piece at its own place.
 pub(super) fn owned<'a>(key: &str, node: &'a Node) -> Result<&'a Node, Fault> {
-    let in_place = node.own
-        && !matches!(
-            &node.value,
-            Value::Scalar {
-                style: Style::Block,
-                ..
-            }
-        );
-    if in_place {
+    let style = match &node.value {
+        Value::Scalar { style, .. } => *style,
+        _ => Style::Plain,
+    };
+    if node.own && style != Style::Block {
         return Ok(node);
     }
     let message =
@@ -242,9 +203,8 @@ fn references(node: &Node) -> Result<Vec<(String, Position)>, Fault> {
     let expected = "a list of task ids";
     let mut references = Vec::new();
     for item in read::items("depends_on", expected, node)? {
-        let text = item
-            .text()
-            .ok_or_else(|| read::unexpected("depends_on", expected, item))?;
+        let text = item.text();
+        let text = text.ok_or_else(|| read::unexpected("depends_on", expected, item))?;
         let ids = text.split(',').map(|id| (id.trim().to_owned(), item.at));
         references.extend(ids);
     }
@@ -252,8 +212,7 @@ fn references(node: &Node) -> Result<Vec<(String, Position)>, Fault> {
 }
 
 fn unknown_key(entry: &Entry, whole: &str, keys: &[&'static str]) -> Fault {
-    let settings = settings::NAMES.iter().map(|(name, _)| *name);
-    let known = keys.iter().copied().chain(settings);
+    let known = keys.iter().copied().chain(settings::names());
     let message = suggest::unknown_key(&entry.key, whole, known, "plan");
     Fault::new(entry.key_at, message)
 }

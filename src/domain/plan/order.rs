@@ -21,27 +21,20 @@ pub struct UnknownTask {
 /// # Errors
 /// When `only` names a task that does not exist.
 pub fn selection<'a>(plan: &'a Plan, only: &[TaskId]) -> Result<Vec<&'a Task>, UnknownTask> {
-    let index: HashMap<&TaskId, usize> = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(index, task)| (&task.id, index))
-        .collect();
+    let ids = plan.tasks.iter().map(|task| &task.id);
+    let index: HashMap<&TaskId, usize> = ids.clone().zip(0..).collect();
     if let Some(id) = only.iter().find(|id| !index.contains_key(id)) {
-        let suggestion = did_you_mean(id.as_str(), plan.tasks.iter().map(|t| t.id.as_str()));
+        let suggestion = did_you_mean(id.as_str(), ids.map(TaskId::as_str));
         return Err(UnknownTask {
             id: id.clone(),
             suggestion,
         });
     }
-    let edges: Vec<Vec<usize>> = plan
-        .tasks
-        .iter()
-        .map(|task| {
-            let known = task.depends_on.iter().filter_map(|id| index.get(id));
-            known.copied().collect()
-        })
-        .collect();
+    let needed = |task: &Task| {
+        let known = task.depends_on.iter().filter_map(|id| index.get(id));
+        known.copied().collect()
+    };
+    let edges: Vec<Vec<usize>> = plan.tasks.iter().map(needed).collect();
     let wanted: HashSet<&TaskId> = only.iter().collect();
     let ordered = in_order(&edges).into_iter().map(|task| &plan.tasks[task]);
     let selected = ordered.filter(|task| wanted.is_empty() || wanted.contains(&task.id));

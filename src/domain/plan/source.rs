@@ -1,8 +1,8 @@
 //! A plan's text, split into its tree and its Markdown body, with its format.
 
 use super::PlanFormat;
-use super::foreign::state::{State, by_priority, holder, plan_status};
-use super::markdown::outline::{Mark, Outline};
+use super::foreign::layout::{Layout, by_priority, holder};
+use super::markdown::outline::{Heading, Mark, Outline};
 use super::markdown::rule::TextTasks;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{self, Node, Value};
@@ -82,35 +82,37 @@ impl<'a> Source<'a> {
 
     /// The checkboxes of the body that only Sprag sets, in order, each with the index of its task.
     pub fn task_boxes(&self) -> Vec<(usize, &Mark)> {
-        let tasks = self.listed.tasks.iter().enumerate();
+        let is_of_tasks = |heading: &Heading| {
+            let words = heading.text.to_lowercase();
+            let mut parts = words.split(|c: char| !c.is_alphanumeric());
+            let is_named = parts.any(|part| matches!(part, "task" | "tasks"))
+                || words.contains("implementation plan");
+            is_named && !heading.section.informs()
+        };
         match self.format {
-            PlanFormat::Story => self
-                .outline
-                .items
-                .iter()
-                .filter(|item| item.is_under_tasks && !item.is_criterion)
-                .map(|item| (0, &item.mark))
-                .collect(),
-            PlanFormat::Checklist => tasks
-                .filter_map(|(place, task)| Some((place, task.mark.as_ref()?)))
-                .collect(),
-            PlanFormat::TaskList | PlanFormat::Headings => tasks
-                .flat_map(|(place, task)| {
+            PlanFormat::Story => {
+                let items = self.outline.items.iter().filter(|item| {
+                    let mut sections = self.outline.sections(item.heading);
+                    !item.is_criterion && sections.any(is_of_tasks)
+                });
+                items.map(|item| (0, &item.mark)).collect()
+            }
+            PlanFormat::Checklist | PlanFormat::TaskList | PlanFormat::Headings => {
+                let tasks = self.listed.tasks.iter().enumerate();
+                let boxes = tasks.flat_map(|(place, task)| {
                     let boxes = task.mark.iter().chain(&task.steps);
                     boxes.map(move |mark| (place, mark))
-                })
-                .collect(),
+                });
+                boxes.collect()
+            }
             _ => Vec::new(),
         }
     }
 
     /// Whether a box is the task's own, rather than that of one of its parts.
     pub fn is_own_box(&self, place: usize, mark: &Mark) -> bool {
-        let own = self
-            .listed
-            .tasks
-            .get(place)
-            .and_then(|task| task.mark.as_ref());
+        let task = self.listed.tasks.get(place);
+        let own = task.and_then(|task| task.mark.as_ref());
         self.format != PlanFormat::Story && own.is_some_and(|own| own.span == mark.span)
     }
 
@@ -131,7 +133,7 @@ impl<'a> Source<'a> {
 
     /// The status of the whole plan, in a format that has one.
     pub fn plan_status(&self) -> Option<&str> {
-        plan_status(self.format)?;
+        Layout::of(self.format)?.plan_status?;
         self.root.as_ref()?.get("status")?.text()
     }
 
@@ -146,7 +148,7 @@ impl<'a> Source<'a> {
 
     /// The tasks of the tree, in the order of the plan. A file that is one task is its tree.
     pub fn task_nodes(&self) -> Vec<&Node> {
-        let list = State::of(self.format).map_or("tasks", |state| state.list);
+        let list = Layout::of(self.format).map_or("tasks", |layout| layout.list);
         let tasks = self.holder().and_then(|holder| holder.get(list));
         let tasks = tasks.map(Node::items).unwrap_or_default();
         match self.format {
@@ -178,7 +180,7 @@ fn container(name: &str, text: &str) -> Container {
 }
 
 /// The offsets of the front matter's closing line and of the body after it.
-fn front_matter(text: &str) -> Result<Option<(usize, usize)>, Fault> {
+pub(crate) fn front_matter(text: &str) -> Result<Option<(usize, usize)>, Fault> {
     let mut lines = text.split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else {
         return Ok(None);
@@ -230,13 +232,7 @@ fn format(name: &str, container: Container, root: Option<&Node>, listed: &TextTa
         if has("id") && has("status") && has("title") && is_backlog.into_iter().any(has) {
             return PlanFormat::Backlog;
         }
-        return if listed.are_labelled {
-            PlanFormat::TaskList
-        } else if listed.are_headings {
-            PlanFormat::Headings
-        } else {
-            PlanFormat::Checklist
-        };
+        return listed.format;
     }
     if has("userStories") {
         PlanFormat::Ralph

@@ -7,11 +7,12 @@
 
 use super::Plan;
 use super::foreign::{ignored, plan_from};
-use super::markdown::label::{label, numbered};
+use super::markdown::label::{dependencies, label};
 use super::markdown::outline::Heading;
 use super::markdown::{drafts, without};
 use super::native::Draft;
 use super::source::Source;
+use crate::text::add_paragraph;
 use crate::text_error::{Fault, Position};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -33,8 +34,7 @@ pub(super) fn read(
         }
         None => Plan::without_tasks(source.format),
     };
-    let headings = &source.outline.headings;
-    let headline = headings.iter().find(|heading| heading.level == 1);
+    let headline = source.outline.headline();
     if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
         plan.title.clone_from(&headline.text);
     }
@@ -43,94 +43,89 @@ pub(super) fn read(
         let message = format!("a task list has at most {MAX_TASKS} tasks: split it");
         return Err(Fault::new(first.at.unwrap_or(Position::START), message));
     }
-    let mut phases: Vec<Phase> = Vec::new();
-    let mut is_parallel = Vec::with_capacity(drafts.len());
-    let mut of_story = Vec::with_capacity(drafts.len());
+    let headings = &source.outline.headings;
     let is_phase =
         |heading: &&Heading| heading.level > 1 && heading.text.to_lowercase().starts_with("phase");
-    let phase = headings.iter().find(is_phase);
-    let levels = 2..=phase.map_or(2, |heading| heading.level);
-    for (place, (draft, span)) in drafts.iter_mut().zip(&spans).enumerate() {
-        let before = |start: usize| start < span.start;
-        let heading = headings
-            .iter()
-            .rposition(|heading| levels.contains(&heading.level) && before(heading.span.start));
-        if phases.last().is_none_or(|phase| phase.heading != heading) {
-            let text = heading.map_or("", |place| headings[place].text.as_str());
-            phases.push(Phase {
-                heading,
-                is_story: text.to_lowercase().contains("user story"),
-                tasks: place..place,
-            });
-        }
-        of_story.push(take_label(draft, &mut is_parallel));
-        if let Some(phase) = phases.last_mut() {
-            phase.tasks.end = place + 1;
-            if let Some(heading) = phase.heading {
-                let part = format!("Part of: {}", headings[heading].text);
-                draft.description = if draft.description.is_empty() {
-                    part
-                } else {
-                    format!("{part}\n\n{}", draft.description)
-                };
-            }
+    let levels = 2..=headings
+        .iter()
+        .find(is_phase)
+        .map_or(2, |phase| phase.level);
+    let phase_of = |span: &Range<usize>| {
+        let mut above = headings.iter().rev();
+        above.find(|phase| levels.contains(&phase.level) && phase.span.start < span.start)
+    };
+    let headings: Vec<Option<&Heading>> = spans.iter().map(phase_of).collect();
+    let labels: Vec<TaskLabel> = drafts.iter_mut().map(take_label).collect();
+    let mut phases: Vec<Phase> = Vec::new();
+    for phase in headings.chunk_by(|one, next| one.map(place_of) == next.map(place_of)) {
+        let start = phases.last().map_or(0, |last| last.tasks.end);
+        let tasks = start..start + phase.len();
+        let name = phase[0].map_or_else(String::new, |heading| heading.text.to_lowercase());
+        let mut labels = labels[tasks.clone()].iter();
+        let is_story = name.contains("user story") || labels.all(|label| label.is_of_story);
+        phases.push(Phase { is_story, tasks });
+    }
+    for (draft, phase) in drafts.iter_mut().zip(&headings) {
+        if let Some(phase) = phase {
+            let description = std::mem::take(&mut draft.description);
+            draft.description = format!("Part of: {}", phase.text);
+            add_paragraph(&mut draft.description, &description);
         }
     }
-    for phase in &mut phases {
-        phase.is_story |= of_story[phase.tasks.clone()]
-            .iter()
-            .all(|of_story| *of_story);
+    // Lists without spec-kit ids have an order but no dependencies.
+    if labels.iter().any(|label| label.has_dependencies) {
+        depend(&mut drafts, &phases, &labels);
     }
-    depend(&mut drafts, &phases, &is_parallel);
     plan.details = without(source, spans, headline);
     Ok((plan, drafts))
 }
 
-/// Removes the label from the title. Returns whether the task belongs to a user story.
-fn take_label(draft: &mut Draft, is_parallel: &mut Vec<bool>) -> bool {
+fn place_of(heading: &Heading) -> usize {
+    heading.span.start
+}
+
+/// What the label of a task says besides its id.
+#[derive(Default)]
+struct TaskLabel {
+    is_parallel: bool,
+    is_of_story: bool,
+    has_dependencies: bool,
+}
+
+/// Removes the label from the title.
+fn take_label(draft: &mut Draft) -> TaskLabel {
     let title = draft.title.clone();
-    let known = label(&title).or_else(|| numbered(&title));
-    is_parallel.push(known.is_some_and(|label| label.is_parallel));
-    let Some(label) = known else {
-        return false;
+    let Some(label) = label(&title) else {
+        return TaskLabel::default();
     };
     if draft.id.is_none() {
         draft.id = draft.at.map(|at| (label.id.to_owned(), at));
     }
     label.title.clone_into(&mut draft.title);
-    label.is_of_story
+    TaskLabel {
+        is_parallel: label.is_parallel,
+        is_of_story: label.is_of_story,
+        has_dependencies: !label.is_number,
+    }
 }
 
 /// Tasks under one heading.
 struct Phase {
-    heading: Option<usize>,
     is_story: bool,
     tasks: Range<usize>,
 }
 
-/// Adds the dependencies. Lists without spec-kit ids have an order but no dependencies.
-fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
-    let has_ids = |draft: &Draft| {
-        let id = draft.id.as_ref().map_or("", |(id, _)| id.as_str());
-        id.starts_with('T')
-    };
-    if !drafts.iter().any(has_ids) {
-        return;
-    }
-    let ids: Vec<Option<String>> = drafts
-        .iter()
-        .map(|draft| draft.id.as_ref().map(|(id, _)| id.clone()))
-        .collect();
+fn depend(drafts: &mut [Draft], phases: &[Phase], labels: &[TaskLabel]) {
     let mut shared: BTreeSet<usize> = BTreeSet::new();
     let mut stories: BTreeSet<usize> = BTreeSet::new();
     for phase in phases {
         // The stories themselves depend on the shared phases before them.
         let needed = if phase.is_story || stories.is_empty() {
-            shared.clone()
+            &shared
         } else {
-            stories.clone()
+            &stories
         };
-        let ends = within_phase(drafts, &ids, phase, &needed, is_parallel);
+        let ends = within_phase(drafts, phase, needed, labels);
         if phase.is_story {
             stories.extend(ends);
         } else {
@@ -143,19 +138,19 @@ fn depend(drafts: &mut [Draft], phases: &[Phase], is_parallel: &[bool]) {
 /// Returns the tasks of a phase on which no other task of the phase depends.
 fn within_phase(
     drafts: &mut [Draft],
-    ids: &[Option<String>],
     phase: &Phase,
     needed: &BTreeSet<usize>,
-    is_parallel: &[bool],
+    labels: &[TaskLabel],
 ) -> BTreeSet<usize> {
     let mut ends: BTreeSet<usize> = BTreeSet::new();
     let mut before: BTreeSet<usize> = BTreeSet::new();
     for place in phase.tasks.clone() {
-        let named = named_dependencies(&drafts[place].title);
-        let places = |id: &String| ids.iter().position(|known| known.as_ref() == Some(id));
-        let explicit: BTreeSet<usize> = named.iter().filter_map(places).collect();
-        let mut on = match (named.is_empty(), is_parallel[place]) {
-            (false, _) => explicit,
+        let is_parallel = labels[place].is_parallel;
+        let named = dependencies(&drafts[place].title);
+        let has_id = |draft: &Draft, id: &str| draft.id.as_ref().is_some_and(|(own, _)| own == id);
+        let place_of = |id: &String| drafts.iter().position(|draft| has_id(draft, id));
+        let mut on: BTreeSet<usize> = match (named.is_empty(), is_parallel) {
+            (false, _) => named.iter().filter_map(place_of).collect(),
             (true, true) => BTreeSet::new(),
             (true, false) => before.clone(),
         };
@@ -164,33 +159,17 @@ fn within_phase(
         }
         ends.retain(|end| !on.contains(end));
         ends.insert(place);
-        if is_parallel[place] {
-            before.insert(place);
-        } else {
-            before = BTreeSet::from([place]);
+        if !is_parallel {
+            before.clear();
         }
-        let Some(at) = drafts[place].at else {
-            continue;
-        };
-        let unknown = named.into_iter().filter(|id| places(id).is_none());
-        let known = on.into_iter().filter_map(|on| ids[on].clone());
-        drafts[place].depends_on = known.chain(unknown).map(|id| (id, at)).collect();
+        before.insert(place);
+        let unknown = named.iter().filter(|id| place_of(id).is_none()).cloned();
+        let known = on
+            .into_iter()
+            .filter_map(|on| Some(drafts[on].id.as_ref()?.0.clone()));
+        let needed: Vec<String> = known.chain(unknown).collect();
+        let at = drafts[place].at.unwrap_or(Position::START);
+        drafts[place].depends_on = needed.into_iter().map(|id| (id, at)).collect();
     }
     ends
-}
-
-/// The ids after `depends on` in a task's line.
-fn named_dependencies(title: &str) -> Vec<String> {
-    const WORDS: &str = "depends on";
-    let at = title.to_ascii_lowercase().find(WORDS);
-    let after = at
-        .and_then(|at| title.get(at + WORDS.len()..))
-        .unwrap_or_default()
-        .split(')')
-        .next()
-        .unwrap_or_default();
-    let parts = after.split(|c: char| !c.is_ascii_alphanumeric());
-    let line = |part: &str| format!("{part} -");
-    let ids = parts.filter(|part| label(&line(part)).is_some());
-    ids.map(str::to_owned).collect()
 }

@@ -1,6 +1,7 @@
 //! Decides whether a request is carried out, and where, from the candidate and the fetched facts.
 
 use super::marker::{Begin, State};
+use super::payload::Subject;
 use super::settings::TriggerSettings;
 use super::triage::{Candidate, checked_branch};
 use super::{Refusal, Request, clean};
@@ -126,28 +127,26 @@ pub fn authorise(
     facts: &Facts,
     settings: &TriggerSettings,
 ) -> Result<Authorised, Declined> {
-    let state = facts.state.clone().unwrap_or_default();
-    not_answered(candidate, facts, &state)?;
-    allowed(candidate, facts, settings)?;
+    may_ask(candidate, facts, settings)?;
     if let Some(why) = facts.state_error.clone() {
         return Err(Refusal::HistoryUnknown { why }.into());
     }
     let mut authorised = placed(candidate, facts)?;
+    let state = facts.state.clone().unwrap_or_default();
+    authorised.next_state = state.clone();
     if candidate.request.is_work() {
         open(candidate, facts)?;
         within_limits(candidate, facts, &state, settings)?;
         has_run_before(candidate, facts)?;
-        authorised.next_state = state.clone().begin(&Begin {
+        authorised.next_state = authorised.next_state.begin(&Begin {
             day: &facts.now_day,
             answers: candidate.answer_key.as_deref(),
             by_machine: candidate.by_machine,
             request: &candidate.request,
         });
     } else {
-        authorised.next_state = state.clone();
-        authorised
-            .next_state
-            .note_answered(candidate.answer_key.as_deref());
+        let next = &mut authorised.next_state;
+        next.note_answered(candidate.answer_key.as_deref());
         authorised.next_state = authorised.next_state.bounded();
     }
     authorised.state = state;
@@ -163,20 +162,14 @@ pub fn may_ask(
     facts: &Facts,
     settings: &TriggerSettings,
 ) -> Result<(), Declined> {
-    not_answered(candidate, facts, &facts.state.clone().unwrap_or_default())?;
-    Ok(allowed(candidate, facts, settings)?)
-}
-
-fn not_answered(candidate: &Candidate, facts: &Facts, state: &State) -> Result<(), Declined> {
-    let answered = candidate
-        .answer_key
-        .as_deref()
-        .is_some_and(|key| state.has_answered(key));
-    if answered && facts.run_attempt <= 1 {
+    let key = candidate.answer_key.as_deref();
+    let state = facts.state.as_ref();
+    let is_answered = key.is_some_and(|key| state.is_some_and(|state| state.has_answered(key)));
+    if is_answered && facts.run_attempt <= 1 {
         let reason = "this request was already handled; rerun the job to repeat it".to_owned();
         return Err(Declined::Nothing { reason });
     }
-    Ok(())
+    Ok(allowed(candidate, facts, settings)?)
 }
 
 fn allowed(
@@ -184,11 +177,8 @@ fn allowed(
     facts: &Facts,
     settings: &TriggerSettings,
 ) -> Result<(), Refusal> {
-    let Some(asker) = candidate
-        .asker
-        .as_ref()
-        .filter(|_| candidate.needs.permission)
-    else {
+    let asker = candidate.asker.as_ref();
+    let Some(asker) = asker.filter(|_| candidate.needs.permission) else {
         return Ok(());
     };
     if settings.lists_user(&asker.login) {
@@ -267,19 +257,12 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
     checked_branch(&pull.head_ref)?;
     checked_branch(&pull.base_ref)?;
     let same = |head: &str| head.eq_ignore_ascii_case(&pull.base_repository);
-    match &pull.head_repository {
-        Some(head) if same(head) => {}
-        Some(_) => authorised.report_only = true,
-        None if candidate.request.is_work() => {
-            return Err(Refusal::ForkIsGone);
-        }
-        None => authorised.report_only = true,
+    if pull.head_repository.is_none() && candidate.request.is_work() {
+        return Err(Refusal::ForkIsGone);
     }
-    let moved = candidate
-        .head_sha
-        .as_ref()
-        .is_some_and(|sha| *sha != pull.head_sha);
-    if moved {
+    authorised.report_only = !pull.head_repository.as_deref().is_some_and(same);
+    let known = candidate.head_sha.as_ref();
+    if known.is_some_and(|sha| *sha != pull.head_sha) {
         let note = "The pull request has newer commits than the request; the run uses the newest.";
         candidate.notes.push(note.to_owned());
     }
@@ -294,19 +277,12 @@ fn on_pull(authorised: &mut Authorised, pull: &PullFacts) -> Result<(), Refusal>
 }
 
 fn open(candidate: &Candidate, facts: &Facts) -> Result<(), Declined> {
+    let subject = candidate.subject.as_ref();
     let pull_is_open = facts.pull.as_ref().is_none_or(|pull| pull.open);
-    let subject_is_open = candidate
-        .subject
-        .as_ref()
-        .is_none_or(|subject| subject.is_open());
-    if pull_is_open && subject_is_open {
+    if pull_is_open && subject.is_none_or(Subject::is_open) {
         return Ok(());
     }
-    let what = if candidate.is_pull() {
-        "pull request"
-    } else {
-        "issue"
-    };
+    let what = subject.map_or("issue", Subject::kind);
     if candidate.asker.is_none() {
         let reason = format!("the {what} is closed");
         return Err(Declined::Nothing { reason });
@@ -328,9 +304,10 @@ fn within_limits(
     let uncounted = candidate.subject.is_none() && candidate.needs.jobs;
     if uncounted && facts.head_is_own {
         let reason =
-            "the commit that failed is one of Sprag's own, and no pull request counts the runs"
-                .to_owned();
-        return Err(Declined::Nothing { reason });
+            "the commit that failed is one of Sprag's own, and no pull request counts the runs";
+        return Err(Declined::Nothing {
+            reason: reason.to_owned(),
+        });
     }
     let runs = state.runs_on(&facts.now_day);
     if candidate.subject.is_some() && runs >= settings.rules.max_runs_per_day {

@@ -1,6 +1,6 @@
 //! Removes the parts of a text that people cannot see, so that the agent does not read them either.
 
-use crate::text::is_invisible;
+use crate::text::{is_invisible, without_ranges};
 use pulldown_cmark::{Event, Options, Parser};
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ fn without_hidden(text: &str) -> Option<String> {
         }
     }
     hidden.sort_by_key(|range| range.start);
-    cut(text, &hidden)
+    (!hidden.is_empty()).then(|| without_ranges(text, 0, &hidden))
 }
 
 /// Finds comments, declarations and processing instructions in a range of HTML.
@@ -96,22 +96,6 @@ fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>
         hidden.push(from + begins..from + begins + length);
         from += begins + length.max(1);
     }
-}
-
-fn cut(text: &str, hidden: &[Range<usize>]) -> Option<String> {
-    if hidden.is_empty() {
-        return None;
-    }
-    let mut kept = String::with_capacity(text.len());
-    let mut from = 0;
-    for range in hidden {
-        if range.start >= from {
-            kept.push_str(text.get(from..range.start).unwrap_or_default());
-        }
-        from = from.max(range.end);
-    }
-    kept.push_str(text.get(from..).unwrap_or_default());
-    Some(kept)
 }
 
 #[cfg(test)]

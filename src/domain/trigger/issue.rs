@@ -1,8 +1,9 @@
 //! Reads a labelled issue, or a pull request's description, as a plan.
 
 use super::clean;
-use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskKind, TaskStatus};
-use crate::settings::{NAMES, Settings};
+use crate::pattern::Pattern;
+use crate::plan::{self, Checkbox, Plan, PlanFormat, Task, TaskId, TaskStatus};
+use crate::settings::{self, Settings};
 use crate::text::{self, has_word};
 use crate::yaml;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -84,17 +85,14 @@ fn listed(
     let mut tasks = parsed.tasks;
     if parsed.format != PlanFormat::Headings {
         let boxes = plan::checkboxes(body);
-        let mut is_work = work(body, &boxes).into_iter();
+        let is_work = work(body, &boxes);
         if boxes.len() != tasks.len() {
             return None;
         }
-        for (checkbox, _) in boxes
-            .iter()
-            .zip(is_work.clone())
-            .filter(|(_, is_work)| !is_work)
-        {
-            details = format!("{details}\n\n{}", checkbox.text.trim_end());
+        for (other, _) in boxes.iter().zip(&is_work).filter(|(_, is_work)| !**is_work) {
+            details = format!("{details}\n\n{}", other.text.trim_end());
         }
+        let mut is_work = is_work.into_iter();
         tasks.retain(|_| is_work.next() == Some(true));
     } else if !plan::has_task_headings(body) {
         return None;
@@ -105,10 +103,8 @@ fn listed(
     if !tasks.iter().any(is_open) {
         return None;
     }
-    if tasks
-        .iter()
-        .any(|task| task.settings != Settings::default())
-    {
+    let is_set = |task: &Task| task.settings != Settings::default();
+    if tasks.iter().any(is_set) {
         notes.push(dropped("text", &[]));
     }
     if tasks.len() > MAX_TASKS {
@@ -139,28 +135,23 @@ fn work(body: &str, boxes: &[Checkbox<'_>]) -> Vec<bool> {
         let nearest = checkbox
             .headings
             .first()
-            .map(|heading| plain(heading))
-            .unwrap_or_default();
-        STATEMENTS.split('|').any(|begin| title.starts_with(begin))
-            || nearest.ends_with('?')
-            || OTHER_LISTS
-                .split('|')
-                .any(|begin| nearest.starts_with(begin))
+            .map_or_else(String::new, |name| plain(name));
+        let begins = |text: &str, list: &str| list.split('|').any(|begin| text.starts_with(begin));
+        nearest.ends_with('?') || begins(&title, STATEMENTS) || begins(&nearest, OTHER_LISTS)
     };
     let is_work = |heading: &String| {
         let heading = plain(heading);
         let mut words = heading.split(|c: char| !c.is_alphanumeric());
-        let is_named = heading.contains("to do")
-            || heading.contains("to-do")
-            || heading.contains("action items");
-        is_named || words.any(|word| WORK.contains(&word))
+        let mut names = ["to do", "to-do", "action items"].iter();
+        names.any(|name| heading.contains(name)) || words.any(|word| WORK.contains(&word))
     };
     let fits: Vec<bool> = boxes.iter().map(|checkbox| !is_other(checkbox)).collect();
-    let under: Vec<bool> = boxes
+    let of_work = |checkbox: &Checkbox<'_>| checkbox.headings.iter().any(is_work);
+    let under = boxes
         .iter()
         .zip(&fits)
-        .map(|(checkbox, fits)| *fits && checkbox.headings.iter().any(is_work))
-        .collect();
+        .map(|(checkbox, fits)| *fits && of_work(checkbox));
+    let under: Vec<bool> = under.collect();
     if under.contains(&true) {
         return under;
     }
@@ -224,41 +215,23 @@ pub struct Reference {
 
 impl std::fmt::Display for Reference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{}#{}",
-            self.repository.as_deref().unwrap_or_default(),
-            self.number
-        )
+        let repository = self.repository.as_deref().unwrap_or_default();
+        write!(f, "{repository}#{}", self.number)
     }
 }
 
 /// The issue to which a title refers, if it says nothing else.
 pub fn reference(title: &str) -> Option<Reference> {
-    let title = title.trim().trim_end_matches(['.', ':']);
-    let (repository, number) = match title.split_once("://") {
-        Some((_, url)) => {
-            let mut parts = url.split('/').skip(1);
-            let repository = format!("{}/{}", parts.next()?, parts.next()?);
-            let is_issue = parts.next() == Some("issues");
-            let number = parts.next()?.split(['?', '#']).next()?;
-            (Some(repository).filter(|_| is_issue)?, number)
-        }
-        None => {
-            let (repository, number) = title.split_once('#')?;
-            (repository.to_owned(), number)
-        }
-    };
-    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_repository = repository.split_once('/').is_some_and(|(owner, name)| {
-        let parts = [owner, name];
-        parts
-            .iter()
-            .all(|part| !part.is_empty() && part.chars().all(is_name))
-    });
-    (repository.is_empty() || is_repository).then_some(Reference {
-        number: number.parse().ok()?,
-        repository: Some(repository).filter(|name| !name.is_empty()),
+    static REFERENCE: Pattern = Pattern::new(concat!(
+        r"^(?:[a-z]+://[^/]+/(?<of_url>[A-Za-z0-9._-]+/[A-Za-z0-9._-]+)/issues/(?<last>[0-9]+)(?:[/?#].*)?",
+        r"|(?<named>[A-Za-z0-9._-]+/[A-Za-z0-9._-]+)?#(?<number>[0-9]+))$",
+    ));
+    let found = REFERENCE.captures(title.trim().trim_end_matches(['.', ':']))?;
+    let repository = found.name("of_url").or(found.name("named"));
+    let number = found.name("last").or(found.name("number"))?;
+    Some(Reference {
+        repository: repository.map(|name| name.as_str().to_owned()),
+        number: number.as_str().parse().ok()?,
     })
 }
 
@@ -267,12 +240,11 @@ pub fn resolve(task: &mut Task, reference: &Reference, title: &str, body: &str) 
     let title = clean::clean_line(title, MAX_TITLE);
     task.title = format!("{reference}: {title}");
     let parts = [clean::clean(body), std::mem::take(&mut task.description)];
-    let parts: Vec<&str> = parts
+    let parts = parts
         .iter()
         .map(|part| part.trim())
-        .filter(|part| !part.is_empty())
-        .collect();
-    task.description = parts.join("\n\n");
+        .filter(|part| !part.is_empty());
+    task.description = parts.collect::<Vec<_>>().join("\n\n");
 }
 
 /// The issue's text with the boxes of completed tasks checked, and every other byte unchanged. `tasks` has
@@ -326,32 +298,18 @@ fn bare(task: Task) -> Task {
 }
 
 fn single(title: &str, body: &str) -> Plan {
-    let title = match title {
-        "" => text::one_line(text::first_line(body), MAX_TITLE),
-        title => title.to_owned(),
-    };
-    let title = if title.is_empty() {
-        "Do what the issue asks for".to_owned()
-    } else {
-        title
-    };
-    let tasks = TaskId::new("t1").map(|id| Task {
-        id,
-        title: title.clone(),
+    let first = text::one_line(text::first_line(body), MAX_TITLE);
+    let titles = [title, &first, "Do what the issue asks for"];
+    let title = titles.into_iter().find(|title| !title.is_empty());
+    let title = title.unwrap_or_default();
+    let task = TaskId::new("t1").map(|id| Task {
         description: body.trim().to_owned(),
-        acceptance: Vec::new(),
-        depends_on: Vec::new(),
-        directory: None,
-        settings: Settings::default(),
-        kind: TaskKind::Work,
-        status: TaskStatus::Pending,
-        attempts: None,
-        completed_at: None,
         line: 1,
+        ..Task::new(id, title)
     });
     Plan {
-        title,
-        tasks: tasks.into_iter().collect(),
+        title: title.to_owned(),
+        tasks: Vec::from_iter(task),
         ..Plan::without_tasks(PlanFormat::Headings)
     }
 }
@@ -359,19 +317,11 @@ fn single(title: &str, body: &str) -> Plan {
 /// The text between `---` lines at the beginning, and the text after it. Without a closing line there is no
 /// front matter.
 fn split_front_matter(body: &str) -> (Option<&str>, &str) {
-    let trimmed = body.trim_start();
-    let Some(rest) = trimmed.strip_prefix("---\n") else {
-        return (None, body);
-    };
-    let mut at = 0;
-    for line in rest.split_inclusive('\n') {
-        if matches!(line.trim_end(), "---" | "...") {
-            let after = rest.get(at + line.len()..).unwrap_or_default();
-            return (rest.get(..at), after);
-        }
-        at += line.len();
+    let text = body.trim_start();
+    match plan::front_matter(text) {
+        Ok(Some((end, after))) => (Some(&text[..end]), &text[after..]),
+        _ => (None, body),
     }
-    (None, body)
 }
 
 /// The keys of a YAML mapping that configure a run.
@@ -379,7 +329,7 @@ fn configuration_keys(text: &str) -> Vec<String> {
     let Ok(Some(root)) = yaml::parse(text) else {
         return Vec::new();
     };
-    let is_key = |key: &str| NAMES.iter().any(|(name, _)| *name == key) || key == "setup";
+    let is_key = |key: &str| settings::is_name(key) || key == "setup";
     let keys = root.entries().iter().map(|entry| entry.key.clone());
     keys.filter(|key| is_key(key)).collect()
 }

@@ -12,20 +12,12 @@ pub fn failed_step(log: &str, budget: usize) -> String {
     let log = tail(log, MAX_LOG_BYTES).trim_start_matches('\u{feff}');
     let log = text::plain(log);
     let lines: Vec<&str> = log.lines().map(without_time).collect();
-    let is_exit = |line: &str| line.starts_with("##[error]Process completed with exit code");
-    let is_error = |line: &str| line.starts_with("##[error]");
-    let end = lines
-        .iter()
-        .rposition(|line| is_exit(line))
-        .or_else(|| lines.iter().rposition(|line| is_error(line)));
-    let upto = lines
-        .get(..end.map_or(lines.len(), |end| end + 1))
-        .unwrap_or_default();
-    let begin = end.and_then(|_| {
-        upto.iter()
-            .rposition(|line| line.starts_with("##[group]Run "))
-    });
-    let step = upto.get(begin.unwrap_or(0)..).unwrap_or_default();
+    let last = |lines: &[&str], begin: &str| lines.iter().rposition(|line| line.starts_with(begin));
+    let exit = last(&lines, "##[error]Process completed with exit code");
+    let end = exit.or_else(|| last(&lines, "##[error]"));
+    let upto = &lines[..end.map_or(lines.len(), |end| end + 1)];
+    let begin = end.and_then(|_| last(upto, "##[group]Run "));
+    let step = &upto[begin.unwrap_or_default()..];
     let shown: Vec<String> = step.iter().filter_map(|line| shown(line)).collect();
     let shown = shown.join("\n");
     fit(shown.trim(), budget)
@@ -49,10 +41,8 @@ fn is_time(stamp: &str) -> bool {
 
 /// A line without the runner's markers; `None` for a line that consists only of them.
 fn shown(line: &str) -> Option<String> {
-    let Some((kind, rest)) = line
-        .strip_prefix("##[")
-        .and_then(|rest| rest.split_once(']'))
-    else {
+    let marker = line.strip_prefix("##[");
+    let Some((kind, rest)) = marker.and_then(|marker| marker.split_once(']')) else {
         return Some(line.to_owned());
     };
     match kind {

@@ -123,6 +123,15 @@ impl Subject {
         self.state.as_deref() != Some("closed")
     }
 
+    /// The word for it.
+    pub fn kind(&self) -> &'static str {
+        if self.is_pull {
+            "pull request"
+        } else {
+            "issue"
+        }
+    }
+
     /// The names of its labels.
     pub fn label_names(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().filter_map(|label| label.name.as_deref())

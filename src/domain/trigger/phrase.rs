@@ -18,11 +18,8 @@ const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 /// functions of a workflow's conditions. `None` if there is no request.
 pub fn find(body: &str, phrase: &str) -> Option<Request> {
     // Most comments do not contain the phrase.
-    let is_there = |body: &str| {
-        let (body, phrase) = (body.to_ascii_lowercase(), phrase.to_ascii_lowercase());
-        body.contains(&phrase)
-    };
-    if phrase.is_empty() || !is_there(body) {
+    let lower = body.to_ascii_lowercase();
+    if phrase.is_empty() || !lower.contains(&phrase.to_ascii_lowercase()) {
         return None;
     }
     // GitHub does not break lines at a carriage return alone.
@@ -32,11 +29,7 @@ pub fn find(body: &str, phrase: &str) -> Option<Request> {
     let (paragraphs, text) = structure(&body);
     for paragraph in paragraphs {
         let mut at = paragraph.start;
-        for line in body
-            .get(paragraph)
-            .unwrap_or_default()
-            .split_inclusive('\n')
-        {
+        for line in body[paragraph].split_inclusive('\n') {
             let words = line.trim_start_matches(' ');
             let begins = at + line.len() - words.len();
             at += line.len();
@@ -48,8 +41,7 @@ pub fn find(body: &str, phrase: &str) -> Option<Request> {
                 && let Some(rest) = after_phrase(rest)
                 && !text.iter().any(|range| range.contains(&begins))
             {
-                let from = at - rest.len();
-                return Some(request(body.get(from..).unwrap_or_default()));
+                return Some(request(&body[at - rest.len()..]));
             }
         }
     }
@@ -59,10 +51,7 @@ pub fn find(body: &str, phrase: &str) -> Option<Request> {
 /// The rest of a line after the phrase, which a `:` or a `,` may end.
 fn after_phrase(rest: &str) -> Option<&str> {
     let rest = rest.strip_prefix([':', ',']).unwrap_or(rest);
-    rest.chars()
-        .next()
-        .is_none_or(char::is_whitespace)
-        .then_some(rest)
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then_some(rest)
 }
 
 /// Whether a mail program wrote the line above the message to which somebody replies.
@@ -202,8 +191,8 @@ fn command(word: &str) -> Option<Request> {
 fn plan(rest: &str) -> Option<Request> {
     let ticked = rest
         .strip_prefix('`')
-        .and_then(|rest| rest.strip_suffix('`'))
-        .filter(|path| !path.contains('`'));
+        .and_then(|rest| rest.strip_suffix('`'));
+    let ticked = ticked.filter(|path| !path.contains('`'));
     let path = ticked.unwrap_or(rest);
     let one = ticked.is_some() || !path.contains(' ');
     (one && path.contains(['/', '.', '\\'])).then(|| Request::Plan(path.to_owned()))

@@ -35,10 +35,8 @@ pub struct ThreadOfTask {
 /// text gives no task, and so a review without comments gives none at all.
 pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec<ReviewTask> {
     let comments = &context.review_comments;
-    let has_text = candidate
-        .review_body
-        .as_ref()
-        .is_some_and(|text| !clean(text).trim().is_empty());
+    let text = candidate.review_body.as_deref();
+    let has_text = text.is_some_and(|text| !clean(text).trim().is_empty());
     if comments.is_empty() && !has_text && !context.review_unread {
         return Vec::new();
     }
@@ -69,10 +67,10 @@ pub fn tasks(candidate: &Candidate, context: &Context, by: ReviewThreads) -> Vec
         review_body: None,
         ..candidate.clone()
     };
-    let mut tasks: Vec<ReviewTask> = groups
+    let tasks = groups
         .iter()
-        .map(|group| task_of(&of_thread, context, group, by))
-        .collect();
+        .map(|group| task_of(&of_thread, context, group, by));
+    let mut tasks: Vec<ReviewTask> = tasks.collect();
     if has_text {
         let of_text = Context {
             review_comments: Vec::new(),
@@ -131,9 +129,8 @@ fn first_words(body: &str) -> String {
     let body = clean(body);
     let first = body.lines().find(|line| !line.trim().is_empty());
     let is_text = |line: &&str| {
-        !["```", "~~~"]
-            .iter()
-            .any(|it| line.trim_start().starts_with(it))
+        let line = line.trim_start();
+        !line.starts_with("```") && !line.starts_with("~~~")
     };
     clean_line(first.filter(is_text).unwrap_or_default(), MAX_TITLE)
 }

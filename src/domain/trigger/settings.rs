@@ -18,35 +18,26 @@ pub struct TriggerSettings {
 impl TriggerSettings {
     /// Whether this person is listed as allowed to start runs.
     pub fn lists_user(&self, login: &str) -> bool {
-        self.rules
-            .allowed_users
-            .iter()
-            .any(|listed| same_login(listed, login))
+        let mut users = self.rules.allowed_users.iter();
+        users.any(|listed| same_login(listed, login))
     }
 
     /// Whether this bot is listed as allowed to start runs.
     pub fn lists_bot(&self, login: &str) -> bool {
-        let bare = bare(login);
-        self.rules
-            .allowed_bots
-            .iter()
-            .any(|listed| same_login(self::bare(listed), bare))
+        let mut bots = self.rules.allowed_bots.iter();
+        bots.any(|listed| same_login(bare(listed), bare(login)))
     }
 
     /// Whether this login is Sprag's own.
     pub fn is_own(&self, login: &str) -> bool {
-        self.own_login
-            .as_deref()
-            .is_some_and(|own| same_login(own, login))
+        let own = self.own_login.as_deref();
+        own.is_some_and(|own| same_login(own, login))
     }
 }
 
 fn same_login(listed: &str, login: &str) -> bool {
-    !login.is_empty()
-        && listed
-            .trim()
-            .trim_start_matches('@')
-            .eq_ignore_ascii_case(login)
+    let listed = listed.trim().trim_start_matches('@');
+    !login.is_empty() && listed.eq_ignore_ascii_case(login)
 }
 
 fn bare(login: &str) -> &str {

@@ -104,6 +104,14 @@ pub enum CommentRef {
     Review(u64),
 }
 
+impl CommentRef {
+    /// Its id.
+    pub fn id(self) -> u64 {
+        let (Self::Issue(id) | Self::Review(id)) = self;
+        id
+    }
+}
+
 /// The facts that must be fetched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {

@@ -1,9 +1,10 @@
 //! The checkboxes of a Markdown text that are its tasks.
 
-use super::label;
+use super::label::label;
 use super::outline::Outline;
 use super::rule::TextTasks;
 use super::title_and_id;
+use crate::plan::PlanFormat;
 use crate::plan::edit::{Splice, applied};
 use std::ops::Range;
 
@@ -25,32 +26,24 @@ pub struct Checkbox<'a> {
 pub fn checkboxes(text: &str) -> Vec<Checkbox<'_>> {
     let outline = Outline::of(text, 0);
     let found = TextTasks::of("", text, &outline);
-    let items = found
-        .tasks
-        .iter()
-        .filter_map(|task| Some((task, task.mark.as_ref()?)));
-    items
-        .map(|(task, mark)| {
-            let line = text[mark.span.end..].lines().next().unwrap_or_default();
-            let (title, _) = title_and_id(line.trim());
-            let label = label::label(title).filter(|_| found.are_labelled);
-            let mut level = 7;
-            let mut headings = Vec::new();
-            for heading in outline.headings.iter().rev() {
-                if heading.span.end <= mark.span.start && heading.level < level {
-                    level = heading.level;
-                    headings.push(heading.text.clone());
-                }
-            }
-            Checkbox {
-                title: label.map_or(title, |label| label.title),
-                checked: mark.checked,
-                text: &text[task.span.clone()],
-                headings,
-                place: mark.span.clone(),
-            }
+    let boxes = found.tasks.iter().filter_map(|task| {
+        let mark = task.mark.as_ref()?;
+        let line = text[mark.span.end..].lines().next().unwrap_or_default();
+        let (title, _) = title_and_id(line.trim());
+        let label = label(title).filter(|_| found.format == PlanFormat::TaskList);
+        let above = outline
+            .headings
+            .partition_point(|heading| heading.span.end <= mark.span.start);
+        let headings = outline.sections(above.checked_sub(1));
+        Some(Checkbox {
+            title: label.map_or(title, |label| label.title),
+            checked: mark.checked,
+            text: &text[task.span.clone()],
+            headings: headings.map(|heading| heading.text.clone()).collect(),
+            place: mark.span.clone(),
         })
-        .collect()
+    });
+    boxes.collect()
 }
 
 /// Whether headings such as `Task 1` name the tasks of a Markdown text.

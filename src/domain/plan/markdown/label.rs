@@ -1,68 +1,67 @@
-//! The labels of the tasks in a list of spec-kit.
+//! The labels with which headings and boxes name tasks.
 
-/// The beginning of a task's line: `T012 [P] [US1] Create the model in src/model.py`.
+use crate::pattern::Pattern;
+
+/// The id and the title of a heading that names a task: `Task 3: Serve it`, `US-001: Serve it`.
+pub(super) fn of_heading(heading: &str) -> Option<(String, &str)> {
+    static LABEL: Pattern = Pattern::new(concat!(
+        r"^[*_ ]*(?:(?i:user )?(?i:task|step|story|todo|iteration)[ #-]+",
+        r"(?:(?<number>[0-9](?:[0-9A-Za-z._-]*[0-9A-Za-z])?)|(?<letter>[A-Z]):)|(?<id>(?:US|T)-*[0-9]+))",
+        r"[._-]*(?<rest>(?:[^0-9A-Za-z].*)?)$",
+    ));
+    let found = LABEL.captures(heading)?;
+    let number = found.name("number").or(found.name("letter"));
+    let id = match number {
+        Some(number) => format!("t{}", number.as_str()),
+        None => found.name("id")?.as_str().to_owned(),
+    };
+    let title = found.name("rest")?.as_str();
+    let title = title.trim_start_matches([':', '.', ')', '-', '–', '—', '*', ' ', '|']);
+    Some((id, title.trim_end_matches(['*', ' '])))
+}
+
+/// The beginning of the line of a box: `T012 [P] [US1] Create the model in src/model.py`, or `1.3 Create it`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::plan) struct Label<'a> {
     pub id: &'a str,
+    /// Whether the id is a number such as `2` or `1.3`, and not one of spec-kit, which has at least three digits.
+    pub is_number: bool,
     pub is_parallel: bool,
     pub is_of_story: bool,
     pub title: &'a str,
 }
 
-/// The label of a line that starts with a spec-kit id: `T` and at least three digits.
+/// The label of a line.
 pub(in crate::plan) fn label(line: &str) -> Option<Label<'_>> {
-    labelled(line, |id| {
-        let number = id.strip_prefix('T')?;
-        let digits = number.bytes().take_while(u8::is_ascii_digit).count();
-        let suffix = &number[digits..];
-        let is_suffix = suffix.len() <= 1 && suffix.bytes().all(|b| b.is_ascii_lowercase());
-        (digits >= 3 && is_suffix).then_some(id)
+    static LABEL: Pattern = Pattern::new(concat!(
+        r"^\s*\**(?:(?<id>T[0-9]{3,}[a-z]?)|(?<number>[0-9]+(?:\.[0-9]+)*)\.?)[*:]*\s+",
+        r"(?<marks>(?:\[(?:P|US[0-9]+)\]\s*)*)(?<title>\S.*)$",
+    ));
+    let found = LABEL.captures(line.trim_end())?;
+    let id = found.name("id");
+    let marks = found.name("marks")?.as_str();
+    Some(Label {
+        id: id.or(found.name("number"))?.as_str(),
+        is_number: id.is_none(),
+        is_parallel: marks.contains("[P]"),
+        is_of_story: marks.contains("[US"),
+        title: found.name("title")?.as_str(),
     })
 }
 
-/// The label of a line that starts with a number such as `2.` or `1.3`.
-pub(in crate::plan) fn numbered(line: &str) -> Option<Label<'_>> {
-    labelled(line, |id| {
-        let id = id.trim_end_matches('.');
-        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        id.split('.').all(is_number).then_some(id)
-    })
+/// The ids after `depends on` in the line of a box.
+pub(in crate::plan) fn dependencies(line: &str) -> Vec<String> {
+    static DEPENDS: Pattern = Pattern::new(r"(?i:depends on)([^)]*)");
+    static ID: Pattern = Pattern::new(r"\bT[0-9]{3,}[a-z]?\b");
+    let listed = DEPENDS.captures(line);
+    let listed = listed.and_then(|found| found.get(1));
+    let ids = ID.captures_iter(listed.map_or("", |listed| listed.as_str()));
+    ids.map(|id| id[0].to_owned()).collect()
 }
 
-fn labelled<'a>(line: &'a str, id_of: impl Fn(&'a str) -> Option<&'a str>) -> Option<Label<'a>> {
-    let (first, rest) = line.trim().split_once(char::is_whitespace)?;
-    let id = id_of(first.trim_matches('*').trim_end_matches(':'))?;
-    let mut label = Label {
-        id,
-        is_parallel: false,
-        is_of_story: false,
-        title: rest.trim(),
-    };
-    while let Some((marker, title)) = marker(label.title) {
-        match marker {
-            "P" => label.is_parallel = true,
-            story => label.is_of_story |= is_story(story),
-        }
-        label.title = title;
-    }
-    (!label.title.is_empty()).then_some(label)
-}
-
-/// A `[P]` or `[US1]` at the beginning, and the text after it.
-fn marker(text: &str) -> Option<(&str, &str)> {
-    let (marker, rest) = text.strip_prefix('[')?.split_once(']')?;
-    let is_marker = marker == "P" || is_story(marker);
-    is_marker.then_some((marker, rest.trim_start()))
-}
-
-fn is_story(marker: &str) -> bool {
-    let number = marker.strip_prefix("US").unwrap_or_default();
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether a checklist is such a task list, judging by the line of its first task. Plain numbers count only
-/// in a file named `tasks.md`.
-pub(in crate::plan) fn is_task_list(name: &str, first: &str) -> bool {
+/// Whether a checklist is a task list, judging by the line of its first task. Plain numbers count only in a file
+/// named `tasks.md`.
+pub(super) fn is_task_list(name: &str, first: &str) -> bool {
     let is_named = name.rsplit(['/', '\\']).next() == Some("tasks.md");
-    label(first).is_some() || (is_named && numbered(first).is_some())
+    label(first).is_some_and(|label| is_named || !label.is_number)
 }

@@ -7,15 +7,16 @@ pub(super) mod label;
 pub(super) mod outline;
 pub(super) mod rule;
 
-use super::native::{Draft, OWNED_KEYS, owned, read_attempts, read_plan_keys};
+use super::native::{Draft, OWNED_KEYS, owned, read_plan_keys, read_task_entry};
 use super::source::{STATUS_KEY, Source};
 use super::{Plan, PlanFormat, TaskId, TaskStatus};
 use crate::settings::kind::{Choice, Kind};
 use crate::suggest::did_you_mean;
+use crate::text::without_ranges;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value, read};
-use keys::{take_keys, without_commits};
-use outline::{Heading, dedent, split_acceptance, tidy, without_ranges};
+use keys::take_keys;
+use outline::{Heading, tidy};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -26,16 +27,12 @@ pub(super) fn read(
     let mut plan = Plan::without_tasks(source.format);
     if let Some(root) = &source.root {
         let others: &[&str] = match source.format {
-            PlanFormat::Headings => &[STATUS_KEY, "$schema"],
-            _ => &["$schema"],
+            PlanFormat::Headings => &[STATUS_KEY],
+            _ => &[],
         };
         read_plan_keys(&mut plan, root, others)?;
     }
-    let headline = source
-        .outline
-        .headings
-        .iter()
-        .find(|heading| heading.level == 1);
+    let headline = source.outline.headline();
     if let Some(headline) = headline.filter(|_| plan.title.is_empty()) {
         plan.title.clone_from(&headline.text);
     }
@@ -63,11 +60,7 @@ pub(super) fn take_status(
         return Ok(());
     };
     let expected = "a mapping from task ids to states, such as { t1: done }";
-    let index: HashMap<&str, usize> = ids
-        .iter()
-        .enumerate()
-        .map(|(i, id)| (id.as_str(), i))
-        .collect();
+    let index: HashMap<&str, usize> = ids.iter().map(TaskId::as_str).zip(0..).collect();
     for entry in read::entries(STATUS_KEY, expected, owned(STATUS_KEY, states)?)? {
         let Some(&task) = index.get(entry.key.as_str()) else {
             let suggestion = did_you_mean(&entry.key, ids.iter().map(TaskId::as_str));
@@ -86,22 +79,14 @@ pub(super) fn take_status(
 fn read_state(draft: &mut Draft, id: &str, node: &Node) -> Result<(), Fault> {
     let key = format!("{STATUS_KEY}.{id}");
     let node = owned(&key, node)?;
-    let status = Choice::<TaskStatus>::kind();
-    if !matches!(node.value, Value::Map { .. }) {
-        if !node.is_null() {
-            draft.status = status.read(&key, node)?;
-        }
-        return Ok(());
+    if matches!(node.value, Value::Scalar { .. } | Value::List { .. }) && !node.is_null() {
+        draft.status = Choice::<TaskStatus>::kind().read(&key, node)?;
     }
     for entry in node.entries().iter().filter(|entry| !entry.value.is_null()) {
-        let part = format!("{key}.{}", entry.key);
-        let value = owned(&part, &entry.value)?;
-        match entry.key.as_str() {
-            "status" => draft.status = status.read(&part, value)?,
-            "attempts" => draft.attempts = Some(read_attempts(&part, value)?),
-            "completed_at" => draft.completed_at = Some(read::words(&part, value)?),
-            _ => return Err(read::unknown_part(&key, entry, OWNED_KEYS)),
+        if !OWNED_KEYS.contains(&entry.key.as_str()) {
+            return Err(read::unknown_part(&key, entry, OWNED_KEYS));
         }
+        read_task_entry(draft, entry)?;
     }
     Ok(())
 }
@@ -111,62 +96,56 @@ pub(super) fn drafts(
     source: &Source<'_>,
     warnings: &mut Vec<Fault>,
 ) -> Result<(Vec<Draft>, Vec<Range<usize>>), Fault> {
-    let lines = Lines::new(source.text);
+    let (text, format) = (source.text, source.listed.format);
+    let lines = Lines::new(text);
     for at in &source.outline.unread {
-        let line = source.text[*at..].lines().next().unwrap_or_default();
+        let line = text[*at..].lines().next().unwrap_or_default();
         let shown = crate::text::one_line(line.trim(), 60).replace('`', "'");
         let message = format!("`{shown}` is read as text: a box is written `- [ ] …`");
         warnings.push(Fault::new(lines.position(*at), message));
     }
     let mut drafts = Vec::with_capacity(source.listed.tasks.len());
-    let mut spans = Vec::with_capacity(source.listed.tasks.len());
     for task in &source.listed.tasks {
-        let mark = task.mark.as_ref().filter(|_| !source.listed.are_headings);
+        let is_heading = format == PlanFormat::Headings;
+        let mark = task.mark.as_ref().filter(|_| !is_heading);
         let at = lines.position(mark.map_or(task.span.start, |mark| mark.span.start));
-        let after = &source.text[task.text_start..task.span.end.max(task.text_start)];
-        let (title, text) = if source.listed.are_headings {
-            (task.title.as_str(), after.to_owned())
+        let after = &text[task.text_start..task.span.end.max(task.text_start)];
+        let line = after.split_inclusive('\n').next().unwrap_or_default();
+        let (title, start) = if is_heading {
+            (task.title.as_str(), task.text_start)
         } else {
-            let (title, rest) = after.split_once('\n').unwrap_or((after, ""));
-            (title, dedent(rest))
+            (line, task.text_start + line.len())
         };
-        let (title, id) = title_and_id(title.trim().trim_start_matches("* "));
+        let (title, id) = title_and_id(title.trim());
+        let id = id.map(str::to_owned).or_else(|| task.id.clone());
         let mut draft = Draft {
             at: Some(at),
-            id: id
-                .map(str::to_owned)
-                .or_else(|| task.id.clone())
-                .map(|id| (id, at)),
+            id: id.map(|id| (id, at)),
             title: title.to_owned(),
             ..Draft::default()
         };
-        // Headings that are underlined take two lines.
-        let first = at.line
-            + source.text[task.span.start..task.text_start]
-                .matches('\n')
-                .count()
-                .max(1);
-        let with_states = source.listed.are_headings && !task.has_boxes();
-        let text = take_keys(&mut draft, &text, first, with_states, warnings)?;
-        let (text, commits) = without_commits(&text);
-        let (description, acceptance) = split_acceptance(&text);
-        draft.description = description;
-        draft.acceptance.extend(acceptance);
-        draft.commits = commits;
+        let range = start..task.span.end.max(start);
+        let with_states = is_heading && !task.has_boxes();
+        let keys = take_keys(&mut draft, &lines, range.clone(), with_states, warnings)?;
+        let told = source.outline.describe(text, range, keys);
+        draft.description = told.description;
+        draft.acceptance.extend(told.acceptance);
+        draft.commits = told.commits;
         if task.is_done() {
             draft.status = TaskStatus::Done;
         }
         for (id, _) in &mut draft.depends_on {
-            if let Some((named, _)) = headings::label(id) {
+            if let Some((named, _)) = label::of_heading(id) {
                 *id = named;
-            } else if id.bytes().all(|byte| byte.is_ascii_digit()) && !source.listed.are_labelled {
+            } else if id.bytes().all(|byte| byte.is_ascii_digit()) && format != PlanFormat::TaskList
+            {
                 *id = format!("t{id}");
             }
         }
         drafts.push(draft);
-        spans.push(task.span.clone());
     }
-    Ok((drafts, spans))
+    let spans = source.listed.tasks.iter().map(|task| task.span.clone());
+    Ok((drafts, spans.collect()))
 }
 
 /// Splits off a task id at the end of a title: `Serve the report {#endpoint}`.
@@ -189,7 +168,7 @@ pub(super) fn without(
     let mut removed = tasks;
     removed.extend(headline.map(|heading| heading.span.clone()));
     removed.sort_by_key(|range| range.start);
-    tidy(&without_ranges(source.text, source.body_start, removed))
+    tidy(&without_ranges(source.text, source.body_start, &removed))
 }
 
 /// Converts offsets to positions.

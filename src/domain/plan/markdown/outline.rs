@@ -1,15 +1,21 @@
-//! The headings and checkboxes of a Markdown text. A Markdown parser recognises code fences, quotes and HTML.
+//! The headings, the checkboxes and the acceptance criteria of a Markdown text, found in one walk. A Markdown parser
+//! recognises code fences, quotes and HTML.
 
-use super::headings::{APART, informs, is_acceptance, is_criteria_heading, is_one_of};
-use crate::text::has_word;
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use super::headings::{Section, is_acceptance};
+use crate::pattern::Pattern;
+use crate::plan::kind::only_commits;
+use crate::text::{has_word, without_ranges};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use std::iter::successors;
 use std::ops::Range;
 
-/// Headings and checkboxes of a text, with offsets from the start of the file.
+/// The structure of a text, with offsets from the start of the file.
 #[derive(Debug, Default)]
 pub(in crate::plan) struct Outline {
     pub headings: Vec<Heading>,
     pub items: Vec<Item>,
+    /// The parts that do not belong to the description of a task.
+    cuts: Vec<Cut>,
     /// The offsets of lines that look like a checkbox and are none.
     pub unread: Vec<usize>,
 }
@@ -22,6 +28,8 @@ pub(in crate::plan) struct Heading {
     pub parent: Option<usize>,
     /// The text without a checkbox and decoration.
     pub text: String,
+    /// The subject of its section.
+    pub section: Section,
     /// Whether its decoration says that it is done.
     pub says_done: bool,
     pub span: Range<usize>,
@@ -42,10 +50,6 @@ pub(in crate::plan) struct Item {
     pub is_step: bool,
     /// Whether it is an acceptance criterion.
     pub is_criterion: bool,
-    /// Whether it is under a heading that announces tasks.
-    pub is_under_tasks: bool,
-    /// Whether it is under a heading of what the plan leaves for later or for others.
-    pub is_apart: bool,
 }
 
 /// A checkbox.
@@ -56,6 +60,25 @@ pub(in crate::plan) struct Mark {
     pub checked: bool,
     /// Whether it is neither `[ ]` nor `[x]`.
     pub is_other: bool,
+    /// Whether it is `[ ]*`, as Kiro marks what need not be done.
+    pub is_optional: bool,
+}
+
+/// A list or section of acceptance criteria, or a step that only commits.
+#[derive(Debug)]
+struct Cut {
+    span: Range<usize>,
+    criteria: Vec<String>,
+    is_commit: bool,
+}
+
+/// The text of a task, taken apart.
+#[derive(Debug, Default)]
+pub(in crate::plan) struct Described {
+    pub description: String,
+    pub acceptance: Vec<String>,
+    /// The number of steps that only commit.
+    pub commits: usize,
 }
 
 impl Mark {
@@ -80,7 +103,6 @@ fn mark_at(text: &str, at: usize) -> Option<Mark> {
     let (length, _) = inner.char_indices().take(12).find(|(_, c)| *c == ']')?;
     let (sign, after) = (&inner[..length], &inner[length + 1..]);
     let end = text.len() - after.len();
-    // Kiro marks optional tasks as `[ ]*`.
     let next = after.strip_prefix('*').unwrap_or(after);
     let sign = sign.trim_matches([' ', '\t', '\u{fe0f}']).to_lowercase();
     let checked = has_word("x ✓ ✔ ✅ ☑ done complete completed", &sign);
@@ -94,6 +116,7 @@ fn mark_at(text: &str, at: usize) -> Option<Mark> {
         span: at..end,
         checked,
         is_other: !checked && !sign.is_empty(),
+        is_optional: after.starts_with("* "),
     })
 }
 
@@ -122,17 +145,13 @@ pub(super) fn is_struck(text: &str) -> bool {
     text.len() > 4 && text.starts_with("~~") && text.ends_with("~~")
 }
 
+/// The beginning of a list item.
+static BULLET: Pattern = Pattern::new(r"^\s*(?:[-*+]|[0-9]+[.)])");
+
 /// The checkbox of the list item at this offset.
 fn mark_of_item(text: &str, at: usize) -> Option<Mark> {
     let item = text.get(at..)?;
-    let rest = item.trim_start_matches(' ');
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let signs: &[char] = if digits > 0 {
-        &['.', ')']
-    } else {
-        &['-', '*', '+']
-    };
-    let rest = rest.get(digits..)?.strip_prefix(signs)?;
+    let rest = &item[BULLET.find_at(item, 0)?.end..];
     let bare = rest.trim_start_matches([' ', '\t']);
     // More blanks begin indented code.
     let is_text = (1..=4).contains(&(rest.len() - bare.len()));
@@ -164,6 +183,56 @@ impl Outline {
         }
         walk.outline
     }
+
+    /// The first heading of the first level.
+    pub fn headline(&self) -> Option<&Heading> {
+        self.headings.iter().find(|heading| heading.level == 1)
+    }
+
+    /// A heading and those of the sections that it is in, the innermost first.
+    pub fn sections(&self, heading: Option<usize>) -> impl Iterator<Item = &Heading> {
+        let places = successors(heading, |place| self.headings[*place].parent);
+        places.map(|place| &self.headings[place])
+    }
+
+    /// Whether a place below a heading is in a section with this subject.
+    pub fn is_within(&self, heading: Option<usize>, subject: Section) -> bool {
+        self.sections(heading).any(|above| above.section == subject)
+    }
+
+    /// Takes the text in a range apart. `removed` are parts that were read already.
+    pub fn describe(
+        &self,
+        text: &str,
+        range: Range<usize>,
+        mut removed: Vec<Range<usize>>,
+    ) -> Described {
+        let mut told = Described::default();
+        let first = self
+            .cuts
+            .partition_point(|cut| cut.span.start < range.start);
+        let cuts = self.cuts[first..].iter();
+        for cut in cuts.take_while(|cut| cut.span.start < range.end) {
+            if removed.iter().any(|read| read.contains(&cut.span.start)) {
+                continue;
+            }
+            // The indentation of the next line may count as a part of a list.
+            let blanks = [' ', '\t'];
+            let end = cut.span.end.min(range.end);
+            let before = text[range.start..cut.span.start].trim_end_matches(blanks);
+            let read = text[cut.span.start..end].trim_end_matches(blanks);
+            removed.push(range.start + before.len()..cut.span.start + read.len());
+            told.acceptance.extend_from_slice(&cut.criteria);
+            told.commits += usize::from(cut.is_commit);
+        }
+        removed.sort_by_key(|part| part.start);
+        told.description = tidy(&dedent(&without_ranges(
+            &text[..range.end],
+            range.start,
+            &removed,
+        )));
+        told
+    }
 }
 
 #[derive(Default)]
@@ -176,10 +245,14 @@ struct Walk<'a> {
     lists: Vec<bool>,
     /// For each open item, whether it has a box and a text.
     items: Vec<bool>,
-    /// The headings of the sections around the current place, with their subjects.
-    sections: Vec<(usize, Section)>,
-    /// The text of the last heading, paragraph or item.
+    /// The item whose own line has not ended yet.
+    item: Option<Range<usize>>,
+    /// The text of the last heading, paragraph or item, and where it starts.
     block: String,
+    block_start: usize,
+    /// The level of the section of criteria that is open, and its place among the cuts.
+    criteria: Option<(u8, usize)>,
+    is_after_commit: bool,
 }
 
 impl Walk<'_> {
@@ -187,43 +260,83 @@ impl Walk<'_> {
         match event {
             Event::Start(Tag::BlockQuote(_)) => self.quotes += 1,
             Event::End(TagEnd::BlockQuote(_)) => self.quotes = self.quotes.saturating_sub(1),
-            Event::Start(Tag::List(_)) => {
-                let within = self.lists.last().copied().unwrap_or(false);
-                self.lists.push(within || is_acceptance(&self.block));
-                self.block.clear();
-            }
+            Event::Start(Tag::List(_)) => self.list(&range),
             Event::End(TagEnd::List(_)) => {
                 self.lists.pop();
                 self.block.clear();
             }
-            Event::Start(Tag::Item) => {
-                self.block.clear();
-                let has_text = self.item(range);
-                self.items.push(has_text);
-            }
+            Event::Start(Tag::Item) => self.item(range),
             Event::End(TagEnd::Item) => {
+                self.end_line(None);
                 self.items.pop();
             }
-            Event::Start(Tag::Heading { .. }) => self.block.clear(),
+            Event::Start(Tag::Heading { .. }) => self.start_block(range.start),
             Event::Start(Tag::Paragraph) => {
-                self.block.clear();
+                // The first paragraph of an item starts at its bullet.
+                if self.item.is_none() {
+                    self.start_block(range.start);
+                }
                 self.line(range.start);
             }
-            Event::SoftBreak => self.line(range.end),
-            Event::End(TagEnd::Heading(level)) if self.is_outside() => {
-                self.heading(level_of(*level), range);
+            Event::End(TagEnd::Paragraph) => self.end_line(Some(range)),
+            Event::End(TagEnd::Heading(level)) => {
+                self.end_line(Some(range.clone()));
+                if self.is_outside() {
+                    self.heading(*level as u8, range);
+                }
+            }
+            Event::Start(Tag::CodeBlock(_)) => {
+                let code = self.body[range.clone()].lines().nth(1);
+                let is_git = code.is_some_and(|code| code.trim_start().starts_with("git "));
+                if self.is_after_commit && is_git {
+                    self.cut(range, false);
+                }
+                self.is_after_commit = false;
             }
             Event::Text(text) | Event::Code(text) => self.block.push_str(text),
+            Event::SoftBreak | Event::HardBreak => {
+                self.block.push(' ');
+                self.line(range.end);
+            }
             _ => {}
         }
     }
 
-    fn is_within(&self, kind: Section) -> bool {
-        self.sections.iter().any(|(_, section)| *section == kind)
+    fn start_block(&mut self, start: usize) {
+        self.block.clear();
+        self.block_start = start;
+    }
+
+    fn last_heading(&self) -> Option<usize> {
+        self.outline.headings.len().checked_sub(1)
+    }
+
+    fn is_within(&self, subject: Section) -> bool {
+        self.outline.is_within(self.last_heading(), subject)
     }
 
     fn is_outside(&self) -> bool {
         self.lists.is_empty() && self.quotes == 0
+    }
+
+    fn cut(&mut self, span: Range<usize>, is_commit: bool) {
+        self.outline.cuts.push(Cut {
+            span: span.start + self.base..span.end + self.base,
+            criteria: Vec::new(),
+            is_commit,
+        });
+    }
+
+    /// Ends the line of an item, or else this paragraph or heading.
+    fn end_line(&mut self, range: Option<Range<usize>>) {
+        let Some(range) = self.item.take().or(range) else {
+            return;
+        };
+        let is_criterion = self.criteria.is_some() || self.lists.last() == Some(&true);
+        self.is_after_commit = !is_criterion && only_commits(&self.block);
+        if self.is_after_commit {
+            self.cut(range, true);
+        }
     }
 
     /// Notes a line that looks like a list item with a box, and that Markdown reads as a part of a paragraph.
@@ -235,35 +348,75 @@ impl Walk<'_> {
         }
     }
 
+    fn list(&mut self, range: &Range<usize>) {
+        self.end_line(None);
+        let is_within = self.criteria.is_some() || self.lists.last() == Some(&true);
+        let is_announced = is_acceptance(&self.block);
+        if is_announced && !is_within {
+            self.cut(self.block_start..range.end, false);
+        }
+        self.lists.push(is_within || is_announced);
+        self.block.clear();
+    }
+
     fn heading(&mut self, level: u8, range: Range<usize>) {
         let block = std::mem::take(&mut self.block);
         let (text, says_done) = undecorated(&block);
-        let headings = &self.outline.headings;
-        self.sections
-            .retain(|(above, _)| headings[*above].level < level);
-        let parent = self.sections.last().map(|(above, _)| *above);
-        // The title of the plan is above all sections.
-        if level > 1 || !headings.is_empty() {
-            self.sections.push((headings.len(), Section::of(text)));
+        let span = range.start + self.base..range.end + self.base;
+        if let Some((_, cut)) = self.criteria.take_if(|(above, _)| level <= *above) {
+            self.outline.cuts[cut].span.end = span.start;
         }
+        let headings = &self.outline.headings;
+        let mut sections = successors(self.last_heading(), |above| headings[*above].parent);
+        let parent = sections.find(|above| headings[*above].level < level);
         let without = mark_of_heading(text).map(|mark| {
             let (before, after) = (&text[..mark.span.start], &text[mark.span.end..]);
             format!("{}{}", before.trim_start(), after.trim_start())
         });
+        let text = undecorated(without.as_deref().unwrap_or(text)).0.to_owned();
+        // The title of the plan is above all sections.
+        let section = if level == 1 && headings.is_empty() {
+            Section::Other
+        } else {
+            Section::of(&text)
+        };
+        if section == Section::Criteria && self.criteria.is_none() {
+            self.criteria = Some((level, self.outline.cuts.len()));
+            self.cut(range.start..self.body.len(), false);
+        }
         let line = self.body[range.clone()].lines().next().unwrap_or_default();
         self.outline.headings.push(Heading {
             level,
             parent,
-            text: undecorated(without.as_deref().unwrap_or(text)).0.to_owned(),
+            text,
+            section,
             says_done,
-            mark: mark_of_heading(line).map(|mark| mark.shifted(range.start + self.base)),
-            span: range.start + self.base..range.end + self.base,
+            mark: mark_of_heading(line).map(|mark| mark.shifted(span.start)),
+            span,
         });
     }
 
+    fn item(&mut self, range: Range<usize>) {
+        self.start_block(range.start);
+        self.is_after_commit = false;
+        self.item = Some(range.clone());
+        let is_criterion = self.lists.last() == Some(&true);
+        let is_part = self.lists.iter().rev().nth(1) == Some(&true);
+        if is_criterion
+            && !is_part
+            && let Some(cut) = self.outline.cuts.last_mut()
+        {
+            let text = criterion(&self.body[range.clone()]);
+            cut.criteria
+                .extend(Some(text).filter(|text| !text.is_empty()));
+        }
+        let has_text = self.boxed_item(range, is_criterion);
+        self.items.push(has_text);
+    }
+
     /// Notes the checkbox of an item, and returns whether it has one with a text.
-    fn item(&mut self, range: Range<usize>) -> bool {
-        let informs = self.is_within(Section::About);
+    fn boxed_item(&mut self, range: Range<usize>, is_criterion: bool) -> bool {
+        let informs = self.is_within(Section::About) || self.is_within(Section::State);
         // The legend of a list explains its marks.
         let mark = mark_of_item(self.body, range.start)
             .filter(|mark| self.quotes == 0 && !(informs && mark.is_tag(self.body)));
@@ -283,179 +436,33 @@ impl Walk<'_> {
         };
         let line = self.body[mark.span.end..].lines().next();
         let has_text = line.is_some_and(|line| !line.trim().is_empty());
-        let is_criterion = self.is_within(Section::Criteria) || self.lists.last() == Some(&true);
         self.outline.items.push(Item {
             span: range.start + self.base..range.end + self.base,
             mark: mark.shifted(self.base),
-            heading: self.outline.headings.len().checked_sub(1),
+            heading: self.last_heading(),
             is_nested: !self.items.is_empty(),
             is_step: self.items.contains(&true),
             is_criterion,
-            is_under_tasks: self.is_within(Section::Tasks),
-            is_apart: self.is_within(Section::Apart),
         });
         has_text
     }
 }
 
-/// The subject of a section.
-#[derive(Clone, Copy, PartialEq)]
-enum Section {
-    Tasks,
-    Criteria,
-    /// What the plan leaves for later or for others.
-    Apart,
-    About,
-    Other,
-}
-
-impl Section {
-    fn of(heading: &str) -> Self {
-        let words = heading.to_lowercase();
-        let mut parts = words.split(|c: char| !c.is_alphanumeric());
-        if is_criteria_heading(heading) {
-            Self::Criteria
-        } else if is_one_of(APART, heading) {
-            Self::Apart
-        } else if informs(heading) {
-            Self::About
-        } else if parts.any(|part| matches!(part, "task" | "tasks"))
-            || words.contains("implementation plan")
-        {
-            Self::Tasks
-        } else {
-            Self::Other
-        }
-    }
-}
-
-pub(super) fn options() -> Options {
+fn options() -> Options {
     Options::ENABLE_TASKLISTS | Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES
-}
-
-pub(super) fn level_of(level: HeadingLevel) -> u8 {
-    level as u8
-}
-
-/// Extracts the acceptance criteria from a text: the items of the list after a line or an item "Acceptance",
-/// or of all lists under a heading of that name. The remaining text is tidied.
-pub(in crate::plan) fn split_acceptance(text: &str) -> (String, Vec<String>) {
-    let mut taker = OutlineReader::default();
-    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
-        taker.take(text, &event, range);
-    }
-    taker.end_section(text.len());
-    let rest = without_ranges(text, 0, taker.removed);
-    (tidy(&rest), taker.criteria)
-}
-
-#[derive(Default)]
-struct OutlineReader {
-    criteria: Vec<String>,
-    removed: Vec<Range<usize>>,
-    /// The level and start offset of a section under such a heading.
-    section: Option<(u8, usize)>,
-    /// The start offset of the line or item that announces the list of criteria.
-    announced: Option<usize>,
-    /// The depth of lists within the list of criteria; 0 outside it.
-    in_list: usize,
-    list_start: usize,
-    block: String,
-    block_start: usize,
-    item_begins: bool,
-}
-
-impl OutlineReader {
-    fn take(&mut self, source: &str, event: &Event<'_>, range: Range<usize>) {
-        match event {
-            Event::Start(Tag::List(_)) if self.in_list > 0 => self.in_list += 1,
-            Event::End(TagEnd::List(_)) if self.in_list > 0 => {
-                self.in_list -= 1;
-                if self.in_list == 0 && self.section.is_none() {
-                    self.removed.push(self.list_start..range.end);
-                }
-            }
-            Event::Start(Tag::Item) if self.in_list == 1 => {
-                let text = criterion(&source[range]);
-                self.criteria
-                    .extend(Some(text).filter(|text| !text.is_empty()));
-            }
-            _ if self.in_list > 0 => {}
-            Event::Start(Tag::List(_)) => self.start_list(),
-            Event::Start(Tag::Heading { level, .. }) => {
-                let level = level_of(*level);
-                if self.section.is_some_and(|(section, _)| level <= section) {
-                    self.end_section(range.start);
-                }
-                self.start_block(range.start);
-            }
-            Event::End(TagEnd::Heading(level)) => {
-                if self.section.is_none() && is_criteria_heading(&self.block) {
-                    self.section = Some((level_of(*level), self.block_start));
-                }
-                self.block.clear();
-            }
-            Event::Start(Tag::Item) => {
-                self.start_block(range.start);
-                self.item_begins = true;
-            }
-            // The first paragraph of an item starts at its bullet.
-            Event::Start(Tag::Paragraph) if self.item_begins => self.item_begins = false,
-            Event::Start(Tag::Paragraph | Tag::CodeBlock(_) | Tag::BlockQuote(_)) => {
-                self.start_block(range.start);
-            }
-            Event::End(TagEnd::Paragraph) => {
-                self.announced = is_acceptance(&self.block).then_some(self.block_start);
-                self.block.clear();
-            }
-            Event::Text(text) | Event::Code(text) => self.block.push_str(text),
-            Event::SoftBreak | Event::HardBreak => self.block.push('\n'),
-            _ => {}
-        }
-    }
-
-    fn start_block(&mut self, start: usize) {
-        self.block.clear();
-        self.block_start = start;
-        self.item_begins = false;
-        self.announced = None;
-    }
-
-    fn start_list(&mut self) {
-        if is_acceptance(&self.block) {
-            self.announced = Some(self.block_start);
-        }
-        self.block.clear();
-        if let Some(start) = self.announced.take() {
-            (self.in_list, self.list_start) = (1, start);
-        } else if self.section.is_some() {
-            self.in_list = 1;
-        }
-    }
-
-    fn end_section(&mut self, end: usize) {
-        if let Some((_, start)) = self.section.take() {
-            self.removed.push(start..end);
-        }
-    }
 }
 
 /// A list item's text without its bullet and checkbox.
 fn criterion(item: &str) -> String {
-    let text = item.trim_start();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let text = text[digits..]
-        .trim_start_matches(['-', '*', '+', '.', ')'])
-        .trim_start();
+    let bullet = BULLET.find_at(item, 0).map_or(0, |bullet| bullet.end);
+    let text = item[bullet..].trim_start();
     let mark = mark_at(text, 0).filter(|mark| !mark.is_tag(text));
-    let text = mark.map_or(text, |mark| &text[mark.span.end..]);
-    tidy(&dedent_rest(text.trim_start()))
-}
-
-/// Removes the indentation that all lines after the first share; the first line stays as it is.
-pub(in crate::plan) fn dedent_rest(text: &str) -> String {
+    let text = mark
+        .map_or(text, |mark| &text[mark.span.end..])
+        .trim_start();
+    // The first line stands behind the bullet, so only the others have an indentation.
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    format!("{first}\n{}", dedent(rest))
+    tidy(&format!("{first}\n{}", dedent(rest)))
 }
 
 /// Removes the indentation that all lines share.
@@ -465,19 +472,6 @@ pub(in crate::plan) fn dedent(text: &str) -> String {
     let shared = lines().map(blank).min().unwrap_or(0);
     let cut = |line: &str| line.get(shared..).unwrap_or_default().to_owned();
     text.lines().map(cut).collect::<Vec<_>>().join("\n")
-}
-
-/// The text from an offset on without these ranges, which are in order.
-pub(super) fn without_ranges(text: &str, mut from: usize, removed: Vec<Range<usize>>) -> String {
-    let mut rest = String::with_capacity(text.len());
-    for range in removed {
-        if range.start >= from {
-            rest.push_str(&text[from..range.start]);
-            from = range.end;
-        }
-    }
-    rest.push_str(&text[from..]);
-    rest
 }
 
 /// The text without surrounding blank lines, with `\n` line ends and never two blank lines in a row.

@@ -6,24 +6,13 @@
 //! 3. Otherwise boxes are tasks, except those of a closing list and those below another box.
 //! 4. Otherwise `##` headings are tasks, except those that only inform.
 
-use super::headings::{informs, is_one_of, label, token};
-use super::label::is_task_list;
+use super::headings::Section;
+use super::label::{is_task_list, label, of_heading};
 use super::outline::{Heading, Item, Mark, Outline, is_struck};
+use crate::plan::PlanFormat;
 use crate::text::{count, has_word, one_line};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
-
-/// Headings of sections that may hold tasks by their state.
-const STATES: &str = "completed|done|progress|status";
-
-/// Headings of lists that are for checking the result if they close a plan.
-const CLOSING: &str = "\
-    checklist|final check|final checklist|final checks|final verification|manual verification|validation|\
-    verification|verification checklist";
-
-/// Headings whose numbered headings are tasks.
-const TASK_LISTS: &str =
-    "implementation steps|implementation tasks|steps|task breakdown|task list|tasks|todo";
 
 /// Words that make a heading with a number a group of tasks.
 const GROUP_WORDS: &str = "epic milestone part phase sprint stage";
@@ -32,12 +21,10 @@ const GROUP_WORDS: &str = "epic milestone part phase sprint stage";
 #[derive(Debug, Default)]
 pub(in crate::plan) struct TextTasks {
     pub tasks: Vec<TextTask>,
-    /// Whether they are headings.
-    pub are_headings: bool,
+    /// A checklist, a task list or headings.
+    pub format: PlanFormat,
     /// Whether they are headings that name tasks.
     pub are_named: bool,
-    /// Whether they have the ids of a task list.
-    pub are_labelled: bool,
     /// Which parts of the text were taken for something else, for people.
     pub notes: Vec<String>,
 }
@@ -82,22 +69,21 @@ impl TextTasks {
     pub fn of(name: &str, text: &str, outline: &Outline) -> Self {
         let rule = Rule { text, outline };
         let mut found = rule.tasks(name);
-        if found.are_headings {
-            // Numbers that repeat, as in each phase of a plan, are not ids.
-            let mut ids: Vec<&String> = found
-                .tasks
-                .iter()
-                .filter_map(|task| task.id.as_ref())
-                .collect();
-            let all = ids.len();
-            ids.sort();
-            ids.dedup();
-            if ids.len() < all {
-                found.tasks.iter_mut().for_each(|task| task.id = None);
-            }
+        // Numbers that repeat, as in each phase of a plan, are not ids.
+        let ids = found.tasks.iter().filter_map(|task| task.id.as_ref());
+        let mut seen = HashSet::new();
+        if !ids.into_iter().all(|id| seen.insert(id)) {
+            found.tasks.iter_mut().for_each(|task| task.id = None);
         }
         found.notes = rule.notes(&found);
         found
+    }
+
+    /// The task at an offset.
+    fn at(&self, offset: usize) -> Option<&TextTask> {
+        let tasks = &self.tasks;
+        let begun = tasks.partition_point(|task| task.span.start <= offset);
+        tasks[..begun].last().filter(|task| offset < task.span.end)
     }
 }
 
@@ -109,14 +95,9 @@ struct Rule<'a> {
 impl Rule<'_> {
     fn tasks(&self, name: &str) -> TextTasks {
         let boxes = self.boxes();
-        let line = |item: &Item| self.text[item.mark.span.end..].lines().next();
-        let first = boxes.first().and_then(|item| line(item));
-        let are_labelled = first.is_some_and(|line| is_task_list(name, line));
-        if are_labelled {
-            return TextTasks {
-                are_labelled,
-                ..self.of_boxes(&boxes)
-            };
+        let is_labelled = |first: &&Item| is_task_list(name, self.line(first));
+        if boxes.first().is_some_and(is_labelled) {
+            return self.of_boxes(&boxes, PlanFormat::TaskList);
         }
         let named = self.task_headings();
         if !named.is_empty() {
@@ -125,42 +106,40 @@ impl Rule<'_> {
                 ..self.of_headings(&named)
             };
         }
-        let open: Vec<&Item> = boxes
-            .iter()
-            .copied()
-            .filter(|item| !self.is_closing(item))
-            .collect();
-        if !open.is_empty() {
-            return self.of_boxes(&open);
-        }
-        let mut work = self.headings_where(|heading| {
-            heading.level == 2 && !informs(&heading.text) && !is_one_of(TASK_LISTS, &heading.text)
+        let mut open = boxes.clone();
+        open.retain(|item| !self.is_closing(item));
+        let work = self.headings_where(|place, heading| {
+            let is_closing = heading.section == Section::Closing && self.is_last(place);
+            let is_apart = heading.section.informs() || heading.section == Section::Tasks;
+            heading.level == 2 && !is_apart && !is_closing
         });
-        work.retain(|place| {
-            let text = &self.outline.headings[*place].text;
-            !(is_one_of(CLOSING, text) && self.is_last(*place))
-        });
-        if work.is_empty() {
-            self.of_boxes(&boxes)
-        } else {
-            self.of_headings(&work)
+        match (open.is_empty(), work.is_empty()) {
+            (false, _) => self.of_boxes(&open, PlanFormat::Checklist),
+            (true, false) => self.of_headings(&work),
+            (true, true) => self.of_boxes(&boxes, PlanFormat::Checklist),
         }
+    }
+
+    /// The line of a box, after it.
+    fn line(&self, item: &Item) -> &str {
+        let after = &self.text[item.mark.span.end..];
+        after.lines().next().unwrap_or_default()
     }
 
     /// The boxes that may be tasks. Those in other list items count only if there are no others.
     fn boxes(&self) -> Vec<&Item> {
         let items = &self.outline.items;
-        let has_text = |item: &Item| {
-            let line = self.text[item.mark.span.end..].lines().next();
-            line.is_some_and(|line| !line.trim().is_empty())
-        };
         let is_group = |place: usize, item: &Item| {
             let next = items.get(place + 1);
-            !has_text(item) && next.is_some_and(|next| next.span.start < item.span.end)
+            let has_boxes = next.is_some_and(|next| next.span.start < item.span.end);
+            self.line(item).trim().is_empty() && has_boxes
+        };
+        let is_apart = |item: &Item| {
+            item.mark.is_optional || self.outline.is_within(item.heading, Section::Apart)
         };
         let mut boxes: Vec<&Item> = Vec::new();
         for (place, item) in items.iter().enumerate() {
-            if !(item.is_step || item.is_criterion || item.is_apart || is_group(place, item)) {
+            if !(item.is_step || item.is_criterion || is_apart(item) || is_group(place, item)) {
                 boxes.push(item);
             }
         }
@@ -170,12 +149,10 @@ impl Rule<'_> {
         boxes
     }
 
-    fn headings_where(&self, is_meant: impl Fn(&Heading) -> bool) -> Vec<usize> {
+    fn headings_where(&self, is_meant: impl Fn(usize, &Heading) -> bool) -> Vec<usize> {
         let headings = self.outline.headings.iter().enumerate();
-        headings
-            .filter(|(_, heading)| is_meant(heading))
-            .map(|(place, _)| place)
-            .collect()
+        let meant = headings.filter(|(place, heading)| is_meant(*place, heading));
+        meant.map(|(place, _)| place).collect()
     }
 
     /// The headings that name tasks, and the groups of a plan with groups that have none. A single one at the top
@@ -183,16 +160,17 @@ impl Rule<'_> {
     fn task_headings(&self) -> Vec<usize> {
         let headings = &self.outline.headings;
         let level = |place: &usize| headings[*place].level;
-        let is_task = |place: &usize| {
-            let heading = &headings[*place];
-            heading.mark.is_some() || label(&heading.text).is_some() || self.is_listed(*place)
-        };
-        let mut named: Vec<usize> = (0..headings.len()).filter(is_task).collect();
+        let mut named = self.headings_where(|place, heading| {
+            let is_named = heading.mark.is_some() || of_heading(&heading.text).is_some();
+            is_named || self.is_listed(place)
+        });
         if named.iter().filter(|place| level(place) == 1).count() == 1 {
             named.retain(|place| level(place) > 1);
         }
-        let is_apart = |above: &Heading| informs(&above.text) && !is_one_of(STATES, &above.text);
-        let is_aside = |place: &usize| self.above(*place).any(is_apart);
+        let is_aside = |place: &usize| {
+            let mut above = self.outline.sections(headings[*place].parent);
+            above.any(|above| above.section.informs() && above.section != Section::State)
+        };
         if !named.iter().all(is_aside) {
             named.retain(|place| !is_aside(place));
         }
@@ -212,20 +190,12 @@ impl Rule<'_> {
             let next = found.get(found.partition_point(|task| task < place));
             next.is_some_and(|task| headings[*task].span.start < self.section(*place).end)
         };
-        let groups = self.headings_where(|heading| heading.level > 1 && is_group(&heading.text));
+        let groups = self.headings_where(|_, group| group.level > 1 && is_group(&group.text));
         let (full, bare): (Vec<usize>, Vec<usize>) = groups.into_iter().partition(has_task);
         let of_full = full.first().map(level);
         found.extend(bare.iter().filter(|place| Some(level(place)) == of_full));
         found.sort_unstable();
         found
-    }
-
-    /// The headings of the sections that a heading is in.
-    fn above(&self, place: usize) -> impl Iterator<Item = &Heading> {
-        let headings = &self.outline.headings;
-        let parents =
-            std::iter::successors(headings[place].parent, |above| headings[*above].parent);
-        parents.map(|above| &headings[above])
     }
 
     /// The range of a heading and of all that is below it.
@@ -244,45 +214,39 @@ impl Rule<'_> {
             .text
             .trim_start_matches(|c: char| c.is_ascii_digit());
         let is_numbered = title.len() < heading.text.len() && title.starts_with(['.', ')']);
-        let parent = self.above(place).next();
-        is_numbered
-            && parent.is_some_and(|parent| parent.level > 1 && is_one_of(TASK_LISTS, &parent.text))
+        let parent = heading.parent.map(|parent| headings[parent].section);
+        is_numbered && parent == Some(Section::Tasks)
     }
 
     /// Whether a box is for checking the result. A box with a number such as `6.1` is a task among others.
     fn is_closing(&self, item: &Item) -> bool {
-        let line = self.text[item.mark.span.end..].trim_start_matches([' ', '*']);
-        let (number, _) = token(line);
-        if number.contains('.') && number.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
-            return false;
-        }
-        let heading = item
-            .heading
-            .map(|place| (place, &self.outline.headings[place].text));
-        heading.is_some_and(|(place, text)| is_one_of(CLOSING, text) && self.is_last(place))
+        let is_numbered = label(self.line(item)).is_some_and(|label| label.id.contains('.'));
+        let is_below = |place: usize| {
+            let heading = &self.outline.headings[place];
+            heading.section == Section::Closing && self.is_last(place)
+        };
+        !is_numbered && item.heading.is_some_and(is_below)
     }
 
     /// Whether only lists for checking the result follow a heading.
     fn is_last(&self, place: usize) -> bool {
         let mut after = self.outline.headings[place + 1..].iter();
-        after.all(|next| is_one_of(CLOSING, &next.text) || informs(&next.text))
+        after.all(|next| next.section == Section::Closing || next.section.informs())
     }
 
-    fn of_boxes(&self, boxes: &[&Item]) -> TextTasks {
-        let task = |item: &&Item| {
-            let below = item.mark.span.end..item.span.end;
-            TextTask {
-                span: item.span.clone(),
-                text_start: item.mark.span.end,
-                title: String::new(),
-                id: None,
-                mark: Some(item.mark.clone()),
-                steps: self.steps(&below),
-                says_done: is_struck(self.text[below].lines().next().unwrap_or_default()),
-            }
+    fn of_boxes(&self, boxes: &[&Item], format: PlanFormat) -> TextTasks {
+        let task = |item: &&Item| TextTask {
+            span: item.span.clone(),
+            text_start: item.mark.span.end,
+            title: String::new(),
+            id: None,
+            mark: Some(item.mark.clone()),
+            steps: self.steps(&(item.mark.span.end..item.span.end)),
+            says_done: is_struck(self.line(item)),
         };
         TextTasks {
             tasks: boxes.iter().map(task).collect(),
+            format,
             ..TextTasks::default()
         }
     }
@@ -297,15 +261,12 @@ impl Rule<'_> {
                 span.end = span.end.min(headings[*next].span.start);
             }
             let steps = self.steps(&span);
-            let (id, title) = label(&heading.text)
-                .filter(|(_, title)| !title.is_empty())
-                .map_or((None, heading.text.as_str()), |(id, title)| {
-                    (Some(id), title)
-                });
+            let named = of_heading(&heading.text).filter(|(_, title)| !title.is_empty());
+            let title = named.as_ref().map_or(&*heading.text, |(_, title)| title);
             TextTask {
                 text_start: heading.span.end,
                 title: title.to_owned(),
-                id,
+                id: named.map(|(id, _)| id),
                 says_done: heading.says_done && heading.mark.is_none() && steps.is_empty(),
                 mark: heading.mark.clone(),
                 steps,
@@ -314,7 +275,7 @@ impl Rule<'_> {
         };
         TextTasks {
             tasks: places.iter().zip(nexts).map(task).collect(),
-            are_headings: true,
+            format: PlanFormat::Headings,
             ..TextTasks::default()
         }
     }
@@ -345,10 +306,10 @@ impl Rule<'_> {
             let times = count(number, "time");
             format!("`- {mark}` ({times}) is not done: counted as pending")
         }));
-        let has_open_step = |task: &TextTask| task.steps.iter().any(|step| !step.checked);
-        let tasks = found.tasks.iter().filter(|task| task.is_done());
-        let by_words = tasks.clone().filter(|task| task.says_done).count();
-        let by_box = tasks.filter(|task| has_open_step(task)).count();
+        let done: Vec<&TextTask> = found.tasks.iter().filter(|task| task.is_done()).collect();
+        let has_open_step = |task: &&&TextTask| task.steps.iter().any(|step| !step.checked);
+        let by_words = done.iter().filter(|task| task.says_done).count();
+        let by_box = done.iter().filter(has_open_step).count();
         for (number, why) in [
             (by_words, "done or dropped by its words, so not run"),
             (by_box, "done by its box, though a step is open"),
@@ -356,16 +317,16 @@ impl Rule<'_> {
             let tasks = count(number as u64, "task");
             notes.extend((number > 0).then(|| format!("{why}: {tasks}")));
         }
-        let (about, others): (Vec<&Heading>, Vec<&Heading>) = self
-            .left_out(found)
-            .into_iter()
-            .partition(|heading| informs(&heading.text));
-        for (sections, what) in [(about, "information"), (others, "text that names no task")] {
-            let name = |heading: &&Heading| {
-                let signs = "#".repeat(heading.level.into());
-                format!("`{signs} {}`", heading.text)
+        let left_out = self.left_out(found);
+        for (informs, what) in [(true, "information"), (false, "text that names no task")] {
+            let sections = left_out
+                .iter()
+                .filter(|left| left.section.informs() == informs);
+            let name = |left: &&Heading| {
+                let signs = "#".repeat(left.level.into());
+                format!("`{signs} {}`", left.text)
             };
-            let names: Vec<String> = sections.iter().map(name).collect();
+            let names: Vec<String> = sections.map(name).collect();
             notes.extend((!names.is_empty()).then(|| format!("{what}: {}", names.join(", "))));
         }
         notes
@@ -373,70 +334,66 @@ impl Rule<'_> {
 
     fn of_steps(&self, found: &TextTasks) -> Vec<String> {
         let tasks = found.tasks.iter().filter(|task| !task.steps.is_empty());
+        let tasks: Vec<&TextTask> = tasks.collect();
+        if tasks.len() > 3 {
+            let steps = tasks.iter().map(|task| task.steps.len()).sum();
+            let place = format!("under {} tasks", tasks.len());
+            return vec![says(steps, &place, "is a step", "are their steps")];
+        }
         let of_task = |task: &TextTask| {
             let line = self.text[task.span.start..].lines().next();
             let shown = one_line(line.unwrap_or_default(), 80).replace('`', "'");
             let place = format!("under `{shown}`");
             says(task.steps.len(), &place, "is its step", "are its steps")
         };
-        match tasks.clone().count() {
-            0..=3 => tasks.map(of_task).collect(),
-            number => {
-                let steps = tasks.map(|task| task.steps.len()).sum();
-                let place = format!("under {number} tasks");
-                vec![says(steps, &place, "is a step", "are their steps")]
-            }
-        }
+        tasks.into_iter().map(of_task).collect()
     }
 
     /// The boxes outside of the tasks.
     fn of_other_boxes(&self, found: &TextTasks) -> Vec<String> {
-        let is_inside = |at: usize| {
-            let begun = found.tasks.partition_point(|task| task.span.start <= at);
-            found.tasks[..begun]
-                .last()
-                .is_some_and(|task| at < task.span.end)
-        };
-        let mut counts: BTreeMap<(bool, usize), usize> = BTreeMap::new();
-        let items = self.outline.items.iter();
-        for item in items.filter(|item| !is_inside(item.span.start)) {
-            let is_text = !(item.is_criterion || self.is_closing(item));
-            let place = (is_text, item.heading.unwrap_or(usize::MAX));
+        const OTHERS: [(&str, &str); 3] = [
+            ("is an acceptance criterion", "are acceptance criteria"),
+            ("is optional, so not run", "are optional, so not run"),
+            ("is text", "are text"),
+        ];
+        let mut counts: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        let outside = |item: &&Item| found.at(item.span.start).is_none();
+        for item in self.outline.items.iter().filter(outside) {
+            let kind = match item {
+                _ if item.is_criterion || self.is_closing(item) => 0,
+                _ if item.mark.is_optional => 1,
+                _ => 2,
+            };
+            let place = (kind, item.heading.unwrap_or(usize::MAX));
             *counts.entry(place).or_default() += 1;
         }
-        let counts = counts.into_iter();
-        let note = |((is_text, place), number): ((bool, usize), usize)| {
-            let heading = self.outline.headings.get(place);
-            let place = heading.map_or_else(
-                || "outside of the tasks".to_owned(),
-                |heading| format!("under `{}`", heading.text),
-            );
-            let (one, many) = if is_text {
-                ("is text", "are text")
-            } else {
-                ("is an acceptance criterion", "are acceptance criteria")
+        let note = |((kind, place), number): ((usize, usize), usize)| {
+            let place = match self.outline.headings.get(place) {
+                Some(heading) => format!("under `{}`", heading.text),
+                None => "outside of the tasks".to_owned(),
             };
+            let (one, many) = OTHERS[kind];
             says(number, &place, one, many)
         };
-        counts.map(note).collect()
+        counts.into_iter().map(note).collect()
     }
 
     /// The sections outside of the tasks that have neither tasks nor boxes.
     fn left_out(&self, found: &TextTasks) -> Vec<&Heading> {
-        let tasks = found.tasks.iter().map(|task| task.span.clone());
-        let items = self.outline.items.iter().map(|item| item.span.clone());
-        let mut taken: Vec<Range<usize>> = tasks.chain(items).collect();
-        taken.sort_unstable_by_key(|span| span.start);
-        let mut taken = taken.into_iter().peekable();
+        let (tasks, items) = (&found.tasks, &self.outline.items);
+        let is_empty = |section: &Range<usize>| {
+            let task = tasks.partition_point(|task| task.span.start < section.start);
+            let item = items.partition_point(|item| item.span.start < section.start);
+            let starts = tasks.get(task).map(|task| task.span.start).into_iter();
+            let mut starts = starts.chain(items.get(item).map(|item| item.span.start));
+            starts.all(|start| start >= section.end)
+        };
         let mut end = 0;
         let mut left_out = Vec::new();
         for (place, heading) in self.outline.headings.iter().enumerate() {
             let section = self.section(place);
-            while let Some(span) = taken.next_if(|span| span.start < section.start) {
-                end = end.max(span.end);
-            }
-            let is_free = taken.peek().is_none_or(|span| span.start >= section.end);
-            if section.start >= end && is_free && (place > 0 || heading.level > 1) {
+            let is_outside = section.start >= end && found.at(section.start).is_none();
+            if is_outside && is_empty(&section) && (place > 0 || heading.level > 1) {
                 end = section.end;
                 left_out.push(heading);
             }
@@ -453,18 +410,14 @@ fn says(number: usize, place: &str, one: &str, many: &str) -> String {
 /// Whether a heading is `Phase 2` or the like.
 fn is_group(heading: &str) -> bool {
     let mut words = heading.split([' ', ':']);
-    let is_group = words
-        .next()
-        .is_some_and(|word| has_word(GROUP_WORDS, &word.to_lowercase()));
-    is_group
-        && words
-            .next()
-            .is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    let word = words.next().unwrap_or_default().to_lowercase();
+    let number = words.next().unwrap_or_default();
+    has_word(GROUP_WORDS, &word) && number.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// The word and the number of a heading that names a task.
 fn counted(heading: &Heading) -> Option<(String, u32)> {
-    let number = label(&heading.text)?.0.strip_prefix('t')?.parse().ok()?;
+    let (id, _) = of_heading(&heading.text)?;
     let word = heading.text.split([' ', '-']).next()?;
-    Some((word.to_lowercase(), number))
+    Some((word.to_lowercase(), id.strip_prefix('t')?.parse().ok()?))
 }

@@ -219,7 +219,7 @@ fn every_format_has_its_own_state_written() {
     let done = TaskStatus::Done;
     for (name, text, task, old, new) in [
         ("p.md", CHECKLIST, "endpoint", "- [ ] Serve", "- [x] Serve"),
-        ("p.md", CHECKLIST, "t2", "- [x] Link", "- [x] Link"),
+        ("p.md", CHECKLIST, "t2", "[ ] a nested", "[x] a nested"),
         (
             "p.md",
             HEADINGS,

@@ -49,18 +49,8 @@ pub(super) fn id(text: &str) -> TaskId {
 
 pub(super) fn bare_task(name: &str, title: &str, line: usize) -> Task {
     Task {
-        id: id(name),
-        title: title.to_owned(),
-        description: String::new(),
-        acceptance: Vec::new(),
-        depends_on: Vec::new(),
-        directory: None,
-        settings: Settings::default(),
-        kind: TaskKind::Work,
-        status: TaskStatus::Pending,
-        attempts: None,
-        completed_at: None,
         line,
+        ..Task::new(id(name), title)
     }
 }
 

@@ -174,8 +174,8 @@ fn texts_that_differ_in_states_alone_are_the_same() {
 }
 
 #[test]
-fn boxes_of_tasks_are_states_and_other_boxes_are_not() {
-    let text = "- [ ] one\n  - [ ] inner\n- [x] two\n";
+fn boxes_of_tasks_and_of_their_steps_are_states_and_other_boxes_are_not() {
+    let text = "- [ ] one\n  - [ ] inner\n- [x] two\n\n## Out of scope\n- [ ] other\n";
     let rendered = |text: &str| without_owned_keys("p.md", text.as_bytes()).expect("valid");
     assert_eq!(
         rendered(text),
@@ -185,11 +185,19 @@ fn boxes_of_tasks_are_states_and_other_boxes_are_not() {
         rendered(text),
         rendered(&text.replace("[ ] one", "[X] one"))
     );
-    assert_ne!(
+    assert_eq!(
         rendered(text),
         rendered(&text.replace("[ ] inner", "[x] inner"))
     );
-    assert_ne!(rendered(text), rendered(&text.replace("two", "2")));
+    for (old, new) in [("[ ] other", "[x] other"), ("two", "2")] {
+        assert_ne!(rendered(text), rendered(&text.replace(old, new)));
+    }
+    let done = set_status("p.md", text, &id("t1"), &done()).expect("patched");
+    assert_eq!(
+        done,
+        text.replace("[ ] one", "[x] one")
+            .replace("[ ] inner", "[x] inner")
+    );
 }
 
 #[test]

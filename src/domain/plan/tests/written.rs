@@ -128,9 +128,14 @@ fn what_is_not_a_task_is_said() {
     let notes = |name: &str| named(name).understood().join("\n");
     insta::assert_snapshot!(notes("superpowers/loader.md"), @"2 boxes under `Success Criteria` are acceptance criteria");
     insta::assert_snapshot!(notes("kiro/tasks.md"), @"`- [-]` (1 time) is not done: counted as pending");
+    insta::assert_snapshot!(notes("kiro/optional/tasks.md"), @"1 box outside of the tasks is optional, so not run");
     insta::assert_snapshot!(notes("list/nested.md"), @"2 boxes under `- [ ] Serve it` are its steps");
     insta::assert_snapshot!(notes("headings/plain.md"), @"information: `## Overview`, `## Notes`");
     insta::assert_snapshot!(notes("taskmaster/tasks.json"), @"cancelled or deferred, so not run: 1 task");
+    insta::assert_snapshot!(notes("taskmaster/given-up.json"), @r"
+    cancelled or deferred, so not run: 1 task
+    waiting for what is cancelled or deferred, so not run: 1 task
+    ");
     insta::assert_snapshot!(notes("headings/apart.md"), @"information: `## Overview`, `## Future work`, `## Rollback`, `## Technical Details`, `## Context (from discovery)`");
     insta::assert_snapshot!(notes("headings/decorated.md"), @"done or dropped by its words, so not run: 2 tasks");
     insta::assert_snapshot!(notes("list/struck.md"), @"done or dropped by its words, so not run: 1 task");

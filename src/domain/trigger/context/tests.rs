@@ -135,27 +135,21 @@ fn failed_checks_with_their_logs() {
             .count(),
         3
     );
-    assert!(text.len() <= DEFAULT_BUDGET);
+    assert!(text.len() <= BUDGET);
 }
 
 #[test]
 fn the_newest_comments_are_kept() {
     let authorised = authorised("issue_comment", &comment("/sprag fix"));
-    let mut context = Context {
-        budget: 6_000,
+    let comment = |n: u64| {
+        let body = format!("comment {n} {}", "x".repeat(200));
+        said(n + 1_000, "bob", &body, "2026-01-31T09:00:00Z")
+    };
+    let context = Context {
+        comments: (0..100).map(comment).collect(),
         ..Context::default()
     };
-    context.comments = (0..100)
-        .map(|n| {
-            said(
-                n + 1_000,
-                "bob",
-                &format!("comment {n} {}", "x".repeat(200)),
-                "2026-01-31T09:00:00Z",
-            )
-        })
-        .collect();
-    let text = prompt(&authorised, &context);
+    let text = within(&authorised, &context, 6_000);
     assert!(text.len() <= 6_000, "{}", text.len());
     assert!(text.contains("comment 99 ") && !text.contains("comment 0 "));
     assert!(
@@ -173,19 +167,18 @@ proptest! {
         instruction in "[a-z` \n]{1,60}",
         texts in prop::collection::vec("(`{1,7}|~~~|\n|<!--|-->|\u{200b}|[a-z ])*", 1..6),
         repeat in 1usize..300,
-        budget in 0usize..20_000,
+        budget in 4_096usize..20_000,
     ) {
         let mut authorised = authorised("issue_comment", &comment(&format!("/sprag x{instruction}")));
         let long = |n: usize| texts.get(n % texts.len()).map(|text| text.repeat(repeat)).unwrap_or_default();
-        let mut context = Context { budget, ..Context::default() };
+        let mut context = Context::default();
         let subject = authorised.subject.as_mut().expect("an issue");
         (subject.title, subject.body) = (long(0), long(1));
         subject.user = Some(Actor { login: long(2), kind: None });
         context.comments = (0..5).map(|n| said(n, &long(3), &long(4), "2026-01-31T09:00:00Z")).collect();
         context.jobs = vec![FailedJob { name: long(1), step: Some(long(2)), log: long(3) }];
         authorised.place = Some(DiffLines { path: long(0), line: Some(1), hunk: long(4) });
-        let text = prompt(&authorised, &context);
-        let budget = if budget == 0 { DEFAULT_BUDGET } else { budget.max(MIN_BUDGET) };
+        let text = within(&authorised, &context, budget);
         prop_assert!(text.len() <= budget, "{} of {budget}", text.len());
         let invisible = text.contains('\u{200b}');
         prop_assert!(!invisible);

@@ -36,12 +36,14 @@ tasks:
 fn rmplan_loads() {
     let tasks = vec![
         Task {
-            description: "Define it.\n\nFiles:\n- src/a.ts".to_owned(),
+            description:
+                "Define it.\n\nFiles:\n- src/a.ts\n\nSteps:\n\n- [x] First.\n- [x] Second."
+                    .to_owned(),
             status: TaskStatus::Done,
             ..bare_task("t1", "Schema", 9)
         },
         Task {
-            description: "Load it.\n\nRead.".to_owned(),
+            description: "Load it.\n\nSteps:\n\n- [x] Open.\n- [ ] Read.".to_owned(),
             ..bare_task("t2", "Loading", 19)
         },
         Task {
