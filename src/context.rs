@@ -85,12 +85,8 @@ impl Context {
 
     /// A variable's value, unless it is unset or empty.
     pub fn var_os(&self, name: &str) -> Option<&OsStr> {
-        let value = self
-            .env
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value.as_os_str());
-        value.filter(|value| !value.is_empty())
+        let (_, value) = self.env.iter().find(|(key, _)| key == name)?;
+        Some(value.as_os_str()).filter(|value| !value.is_empty())
     }
 
     /// A variable's value, unless it is unset, empty or not UTF-8.
@@ -100,13 +96,10 @@ impl Context {
 
     /// Whether the environment asks for colours or for none: `NO_COLOR` before `CLICOLOR_FORCE` and `FORCE_COLOR`.
     pub fn wants_color(&self) -> Option<bool> {
-        let is_on = |name: &str| {
-            self.var(name)
-                .is_some_and(|value| !matches!(value, "" | "0"))
-        };
-        if self.var("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        if self.var("NO_COLOR").is_some() {
             return Some(false);
         }
+        let is_on = |name: &str| self.var(name).is_some_and(|value| value != "0");
         (is_on("CLICOLOR_FORCE") || is_on("FORCE_COLOR")).then_some(true)
     }
 
@@ -167,18 +160,15 @@ impl Context {
     /// When it cannot be created.
     pub fn place_for_a_moment(&self, prefix: &str) -> Result<tempfile::TempDir> {
         let place = self.runner_temp().unwrap_or_else(|| self.state_home());
-        let mut made = tempfile::Builder::new();
-        let made =
-            std::fs::create_dir_all(&place).and_then(|()| made.prefix(prefix).tempdir_in(&place));
+        let make = || tempfile::Builder::new().prefix(prefix).tempdir_in(&place);
+        let made = std::fs::create_dir_all(&place).and_then(|()| make());
         made.map_err(|error| {
+            let message = format!("{} cannot be written: {error}", place.display());
+            let variable = self.names_place_of_runs();
             let remedy = format!(
-                "fix its permissions or free space, or name another directory in {}",
-                self.names_place_of_runs()
+                "fix its permissions or free space, or name another directory in {variable}"
             );
-            Error::machine(
-                format!("{} cannot be written: {error}", place.display()),
-                &remedy,
-            )
+            Error::machine(message, &remedy)
         })
     }
 

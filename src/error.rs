@@ -1,7 +1,7 @@
 //! Errors that prevent or end a run: their kind, message and remedies.
 
 use std::fmt;
-use std::io::{self, ErrorKind as Io};
+use std::io;
 
 /// The kind of an error, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,18 +165,13 @@ impl std::error::Error for Error {}
 /// The remedy if the machine cannot store data, or has no more files, memory or processes: a full disk, a limit, or
 /// a read-only or broken file system. `None` for other errors.
 pub fn machine_fault(error: &anyhow::Error) -> Option<&'static str> {
-    error
-        .chain()
-        .find_map(|cause| match cause.downcast_ref::<io::Error>() {
-            Some(error) => fault_of(error),
-            None => {
-                // The errors of git, and those of a snapshot that was recorded as unknown, are texts.
-                let text = cause.to_string();
-                let begins = ["git ", "cannot start ", "the private git directory "];
-                let is_of_git = begins.iter().any(|begin| text.starts_with(begin));
-                is_of_git.then(|| fault_told(&text))?
-            }
-        })
+    error.chain().find_map(|cause| {
+        // The errors of git, and those of a snapshot that was recorded as unknown, are texts.
+        let text = cause.to_string();
+        let begins = ["git ", "cannot start ", "the private git directory "];
+        let is_of_git = begins.iter().any(|begin| text.starts_with(begin));
+        (is_of_git || cause.is::<io::Error>()).then(|| fault_told(&text))?
+    })
 }
 
 const CONTINUE: &str = ", then continue with sprag run --resume";
@@ -190,32 +185,7 @@ const MOUNTED: &str = "mount the directory around it instead, if it is a mount o
 const FILES: &str = "raise the limit on open files (ulimit -n)";
 const MEMORY: &str = "free some memory, or raise its limit";
 const PROCESSES: &str = "raise the limit on processes and threads (ulimit -u, pids.max)";
-/// The system's numbers for too many open files: of a process, and of the machine.
-const OPEN_FILES: [i32; 2] = [
-    rustix::io::Errno::MFILE.raw_os_error(),
-    rustix::io::Errno::NFILE.raw_os_error(),
-];
-
-fn fault_of(error: &io::Error) -> Option<&'static str> {
-    if error
-        .raw_os_error()
-        .is_some_and(|code| OPEN_FILES.contains(&code))
-    {
-        return Some(FILES);
-    }
-    match error.kind() {
-        Io::OutOfMemory => Some(MEMORY),
-        Io::WouldBlock => Some(PROCESSES),
-        Io::ResourceBusy => Some(MOUNTED),
-        Io::StorageFull => Some(SPACE),
-        Io::QuotaExceeded => Some(QUOTA),
-        Io::FileTooLarge => Some(LIMIT),
-        Io::ReadOnlyFilesystem | Io::PermissionDenied => Some(WRITABLE),
-        _ => fault_told(&error.to_string()),
-    }
-}
-
-/// Recognises the system's messages in the C locale, which git passes on, in the words of glibc and of musl.
+/// Recognises the system's messages in the C locale, in which Sprag and its git run, in the words of glibc and of musl.
 fn fault_told(text: &str) -> Option<&'static str> {
     let words = [
         ("No space left on device", SPACE),
@@ -234,6 +204,7 @@ fn fault_told(text: &str) -> Option<&'static str> {
         ("Too many open files", FILES),
         ("No file descriptors available", FILES),
         ("Cannot allocate memory", MEMORY),
+        ("Out of memory", MEMORY),
         ("Resource temporarily unavailable", PROCESSES),
         // git often does not say why it failed.
         ("unable to write", UNWRITTEN),
@@ -271,6 +242,18 @@ impl From<anyhow::Error> for Error {
     }
 }
 
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}
+
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        anyhow::Error::from(error).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,31 +261,36 @@ mod tests {
 
     #[test]
     fn a_machine_that_takes_no_more_is_no_failure_of_sprag() {
-        let of_kind = |kind: Io| {
-            let error = Err::<(), _>(io::Error::from(kind)).context("/x cannot be written");
+        use rustix::io::Errno;
+        let of_system = |errno: Errno| {
+            let error = Err::<(), _>(io::Error::from(errno)).context("/x cannot be written");
             Error::from(error.unwrap_err())
         };
-        let full = of_kind(Io::StorageFull);
+        let full = of_system(Errno::NOSPC);
         assert_eq!((full.kind, full.exit_code()), (ErrorKind::Environment, 4));
         assert_eq!(
             full.to_string(),
-            "/x cannot be written: no storage space\n  free some space there"
+            "/x cannot be written: No space left on device (os error 28)\n  free some space there"
         );
         assert_eq!(full.of_run().hints, [format!("{SPACE}{CONTINUE}")]);
-        assert_eq!(of_kind(Io::ReadOnlyFilesystem).hints, [WRITABLE]);
         assert_eq!(Error::usage("no").hint("yes").of_run().hints, ["yes"]);
-        assert_eq!(of_kind(Io::FileTooLarge).hints, [LIMIT]);
-        use rustix::io::Errno;
         for (errno, remedy) in [
+            (Errno::ROFS, WRITABLE),
+            (Errno::ACCESS, WRITABLE),
+            (Errno::PERM, WRITABLE),
+            (Errno::DQUOT, QUOTA),
+            (Errno::FBIG, LIMIT),
+            (Errno::IO, DISK),
+            (Errno::BUSY, MOUNTED),
             (Errno::MFILE, FILES),
             (Errno::NFILE, FILES),
             (Errno::NOMEM, MEMORY),
             (Errno::AGAIN, PROCESSES),
         ] {
-            let short = anyhow::Error::from(io::Error::from(errno));
-            assert_eq!(machine_fault(&short), Some(remedy), "{errno}");
+            assert_eq!(of_system(errno).hints, [remedy], "{errno}");
         }
-        assert_eq!(of_kind(Io::InvalidData).kind, ErrorKind::Internal);
+        let kind = of_system(Errno::INVAL).kind;
+        assert_eq!(kind, ErrorKind::Internal);
     }
 
     #[test]

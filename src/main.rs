@@ -52,17 +52,11 @@ fn run() -> ExitCode {
         Err(error) => {
             let in_actions = context.in_actions();
             let redactor = redactor(&context.env);
-            let error = error.with_texts(|text| redactor.redact(text).into_owned());
-            let error = if in_actions {
-                for_others(&context, &error)
-            } else {
-                error
-            };
-            let is_step = matches!(
-                cli.command,
-                Command::Run(_) | Command::Publish(_) | Command::Matrix(_) | Command::Integrate(_)
-            );
-            if in_actions && is_step {
+            let mut error = error.with_texts(|text| redactor.redact(text).into_owned());
+            if in_actions {
+                error = for_others(&context, &error);
+            }
+            if in_actions && is_step(&cli.command) {
                 report(&context, &error);
             }
             failed(&error, in_actions)
@@ -72,18 +66,17 @@ fn run() -> ExitCode {
 
 /// The working directory: from `-C`, else from the action input for steps of a job.
 fn directory(context: &Context, cli: &Cli) -> Option<PathBuf> {
-    match (cli.directory.clone(), &cli.command) {
-        (Some(directory), _) => Some(directory),
-        (
-            None,
-            Command::Run(_)
-            | Command::Doctor(_)
-            | Command::Publish(_)
-            | Command::Matrix(_)
-            | Command::Integrate(_),
-        ) => inputs::working_directory(context),
-        (None, _) => None,
-    }
+    let is_step = is_step(&cli.command) || matches!(cli.command, Command::Doctor(_));
+    let input = inputs::working_directory(context).filter(|_| is_step);
+    cli.directory.clone().or(input)
+}
+
+/// Whether the command is one that a step of a job runs.
+fn is_step(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_) | Command::Publish(_) | Command::Matrix(_) | Command::Integrate(_)
+    )
 }
 
 /// Prints help, the version or an error of the command line. In a step of a job, an error also sets the
@@ -131,22 +124,22 @@ fn failed(error: &Error, in_actions: bool) -> ExitCode {
 
 fn dispatch(context: &Context, command: &Command) -> Result<u8> {
     match command {
-        Command::Run(args) => commands::run::command(context, args),
-        Command::Ask(args) => commands::ask::command(context, args),
-        Command::Plan(args) => commands::plan::command(context, args),
+        Command::Run(args) => commands::run::run(context, args),
+        Command::Ask(args) => commands::run::ask(context, args),
+        Command::Plan(args) => commands::run::plan(context, args),
         Command::Demo(args) => commands::demo::command(context, args),
         Command::Check(args) => commands::check::command(context, args),
         Command::Init(args) => commands::init::command(context, args),
         Command::Runs(args) => commands::runs::command(context, args),
         Command::Outcomes(args) => commands::outcomes::command(context, args),
         Command::Doctor(args) => commands::doctor::command(context, args),
-        Command::Publish(args) => commands::publish::command(context, args),
+        Command::Publish(args) => sprag::publish::command(context, args),
         Command::Matrix(args) => commands::matrix::command(context, args),
-        Command::Integrate(args) => commands::integrate::command(context, args),
+        Command::Integrate(args) => commands::run::integrate(context, args),
         Command::Report(args) => commands::report::command(context, args),
         Command::Assess(args) => commands::assess::command(context, args),
-        Command::Schema(args) => commands::schema::command(args),
-        Command::Completions { shell } => commands::completions::command(*shell),
-        Command::Man { to } => commands::completions::man(&context.cwd.join(to)),
+        Command::Schema(args) => commands::generate::json_schema(args),
+        Command::Completions { shell } => commands::generate::completions(*shell),
+        Command::Man { to } => commands::generate::man(&context.cwd.join(to)),
     }
 }

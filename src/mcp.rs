@@ -5,8 +5,10 @@ use crate::domain::text::excerpt;
 use crate::http::{BoundedBody, Client, Network, TransportError};
 use crate::json_rpc;
 use crate::process::{
-    Cancel, CommandSpec, Dialogue, HeadTail, Input, Line, LineSplitter, StreamKind, clean_text, run,
+    Cancel, CommandSpec, Dialogue, HeadTail, Input, Limits, Line, LineSplitter, StreamKind,
+    clean_text, run,
 };
+use crate::sandbox::Policy;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use http_body_util::Full;
@@ -16,6 +18,8 @@ use serde_json::{Value, json};
 use sprag_agent::model::sse::Events;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -77,14 +81,20 @@ struct Address {
 }
 
 impl Connection {
-    /// A session that is not open yet. `child` says how a program is started, apart from its command line. Its
-    /// variables hold the values that the server gets.
+    /// A session that is not open yet. A program works in `cwd` within these limits. The variables hold the values
+    /// that the server gets.
     ///
     /// # Errors
     /// A variable that is not set.
-    pub fn of(server: &McpServer, child: CommandSpec) -> Result<Self, String> {
+    pub fn of(
+        server: &McpServer,
+        cwd: &Path,
+        env: Vec<(OsString, OsString)>,
+        limits: Limits,
+        sandbox: Option<Policy>,
+    ) -> Result<Self, String> {
         let value = |name: &str| {
-            let (_, value) = child.env.iter().find(|(known, _)| known == name)?;
+            let (_, value) = env.iter().find(|(known, _)| known == name)?;
             Some(value.clone())
         };
         let variables = server.variables();
@@ -101,8 +111,11 @@ impl Connection {
                     spec: CommandSpec {
                         program: command.into(),
                         args: args.iter().map(Into::into).collect(),
+                        cwd: cwd.to_path_buf(),
+                        env,
                         stdin: Input::Dialogue(dialogue),
-                        ..child
+                        limits,
+                        sandbox,
                     },
                 }))
             }

@@ -2,7 +2,7 @@
 
 use crate::cli::{CheckArgs, SettingFlags};
 use crate::context::Context;
-use crate::domain::plan::{self, Opened, Task, TaskId, TaskStatus};
+use crate::domain::plan::{self, Plan, Task, TaskId, TaskStatus};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
@@ -23,35 +23,64 @@ use serde_json::json;
 /// When the configuration or the plan is invalid.
 pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
-    let file = config_file(context, &args.common, real.work_tree(), None)?;
+    let work_tree = real.work_tree();
+    let file = config_file(context, &args.common, work_tree, None)?;
     let above = settings::above(context, &SettingFlags::default())?;
-    let directory = directory(context, &args.common, real.work_tree());
+    let directory = directory(context, &args.common, work_tree);
     let mut warnings: Vec<String> = file.warnings.iter().map(ToString::to_string).collect();
     let Some(path) = args.plan.as_ref().or(args.plan_flag.as_ref()) else {
         let sources = Sources::new(context, above, file.settings)?.within(directory);
-        let path = config_path(context, &args.common, real.work_tree());
-        let title = if path.is_file() {
-            warning_lines(&warnings) + "the configuration is valid"
-        } else {
-            format!(
-                "the configuration is valid: there is no {}, so every setting has its default or is set elsewhere",
+        let run = check_run(context, &real, &sources, file.setup)?;
+        let mut text = warning_lines(&warnings) + "the configuration is valid";
+        if !config_path(context, &args.common, work_tree).is_file() {
+            text += &format!(
+                ": there is no {}, so every setting has its default or is set elsewhere",
                 settings::DEFAULT_FILE
-            )
-        };
-        return check_configuration(context, &real, &sources, file.setup, &title);
+            );
+        }
+        text += "\n";
+        for command in &run.setup {
+            text += &format!("  setup: {command}\n");
+        }
+        // A task that overrides nothing.
+        for task in &settings::plan_of_prompt("any")?.tasks {
+            text += &task_settings(&settings::shown_task_config(&sources, task)?);
+        }
+        print(context, &text)?;
+        return Ok(0);
     };
     let path = context.cwd.join(path);
-    let name = path_within(&path, real.work_tree());
+    let name = path_within(&path, work_tree);
     let bytes = settings::read_file(&path, "plan")?;
     let read = plan::open(&name, &bytes).map_err(settings::located)?;
-    let opened = read.value;
+    let (opened, plan) = (&read.value, read.value.plan());
     warnings.extend(read.warnings.iter().map(ToString::to_string));
-    refuse_unread(&above, opened.plan(), real.work_tree(), &directory)?;
-    let below = opened.plan().settings.clone().or(file.settings);
+    refuse_unread(&above, plan, work_tree, &directory)?;
+    let below = plan.settings.clone().or(file.settings);
     let sources = Sources::new(context, above, below)?.within(directory);
-    check_plan(
-        context, args.json, &name, &opened, &real, &sources, &warnings,
-    )
+    if plan.settings.review_only == Some(true) {
+        return Err(settings::set_in_plan("review_only"));
+    }
+    if plan.settings.branch.is_some() {
+        return Err(settings::set_in_plan("branch"));
+    }
+    check_run(context, &real, &sources, Vec::new())?;
+    let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
+    let with_config = |task| Ok((task, settings::shown_task_config(&sources, task)?));
+    let tasks: Vec<(&Task, TaskConfig)> =
+        order.into_iter().map(with_config).collect::<Result<_>>()?;
+    let open = plan
+        .tasks
+        .iter()
+        .filter(|task| task.status != TaskStatus::Done);
+    let written = ensure_writable(opened, open.map(|task| &task.id));
+    written.map_err(|error| not_writable(&error))?;
+    if args.json {
+        return check_json(context, plan, &tasks, &warnings);
+    }
+    let shown = warning_lines(&warnings) + &format!("{name} is valid: ") + &described(plan, &tasks);
+    print(context, &shown)?;
+    Ok(0)
 }
 
 fn warning_lines(warnings: &[String]) -> String {
@@ -59,43 +88,10 @@ fn warning_lines(warnings: &[String]) -> String {
     warnings.iter().map(line).collect()
 }
 
-fn check_plan(
-    context: &Context,
-    json: bool,
-    name: &str,
-    opened: &Opened<'_>,
-    real: &Real,
-    sources: &Sources,
-    warnings: &[String],
-) -> Result<u8> {
-    let plan = opened.plan();
-    if plan.settings.review_only == Some(true) {
-        return Err(settings::set_in_plan("review_only"));
-    }
-    if plan.settings.branch.is_some() {
-        return Err(settings::set_in_plan("branch"));
-    }
-    check_run(context, real, sources, Vec::new())?;
-    let order = plan::selection(plan, &[]).map_err(|error| Error::usage(error.to_string()))?;
-    let mut tasks = Vec::new();
-    for task in order {
-        tasks.push((task, settings::shown_task_config(sources, task)?));
-    }
-    let open = plan
-        .tasks
-        .iter()
-        .filter(|task| task.status != TaskStatus::Done);
-    let written = ensure_writable(opened, open.map(|task| &task.id));
-    written.map_err(|error| not_writable(&error))?;
-    if json {
-        return check_json(context, plan, &tasks, warnings);
-    }
-    let mut text = warning_lines(warnings);
-    text += &format!(
-        "{name} is valid: {} ({})\n",
-        plan.title,
-        report::text::count(plan.tasks.len() as u64, "task")
-    );
+/// The plan for people, with the settings of each task.
+fn described(plan: &Plan, tasks: &[(&Task, TaskConfig)]) -> String {
+    let count = report::text::count(plan.tasks.len() as u64, "task");
+    let mut text = format!("{} ({count})\n", plan.title);
     for note in plan.understood() {
         text += &format!("  {note}\n");
     }
@@ -105,28 +101,21 @@ fn check_plan(
         text += &format!("\nevery task:\n{}", settings[0]);
     }
     for ((task, _), settings) in tasks.iter().zip(&settings) {
-        text += &format!(
-            "\ntask {} ({}): {}\n",
-            task.id,
-            task.status.word(),
-            task.title
-        );
+        let status = task.status.word();
+        text += &format!("\ntask {} ({status}): {}\n", task.id, task.title);
         if !task.depends_on.is_empty() {
             let ids: Vec<&str> = task.depends_on.iter().map(TaskId::as_str).collect();
             text += &format!("  depends on: {}\n", ids.join(", "));
         }
         for criterion in &task.acceptance {
-            text += &format!(
-                "  acceptance: {}\n",
-                report::text::short_line(criterion, 200)
-            );
+            let line = report::text::short_line(criterion, 200);
+            text += &format!("  acceptance: {line}\n");
         }
         if !are_shared {
             text += settings;
         }
     }
-    print(context, &text)?;
-    Ok(0)
+    text
 }
 
 /// The settings for the whole run.
@@ -143,30 +132,9 @@ fn check_run(
     Ok(run)
 }
 
-/// Shows the settings of a task that overrides nothing.
-fn check_configuration(
-    context: &Context,
-    real: &Real,
-    sources: &Sources,
-    setup: Vec<String>,
-    title: &str,
-) -> Result<u8> {
-    let run = check_run(context, real, sources, setup)?;
-    let plan = settings::plan_of_prompt("any")?;
-    let mut text = format!("{title}\n");
-    for command in &run.setup {
-        text += &format!("  setup: {command}\n");
-    }
-    for task in &plan.tasks {
-        text += &task_settings(&settings::shown_task_config(sources, task)?);
-    }
-    print(context, &text)?;
-    Ok(0)
-}
-
 fn check_json(
     context: &Context,
-    plan: &plan::Plan,
+    plan: &Plan,
     tasks: &[(&Task, TaskConfig)],
     warnings: &[String],
 ) -> Result<u8> {
@@ -190,10 +158,12 @@ fn check_json(
             })
         })
         .collect();
-    let (title, warnings) = (masked(json!(plan.title)), masked(json!(warnings)));
-    let understood = masked(json!(plan.understood()));
-    let value =
-        json!({"title": title, "tasks": tasks, "warnings": warnings, "understood": understood});
+    let value = json!({
+        "title": masked(json!(plan.title)),
+        "tasks": tasks,
+        "warnings": masked(json!(warnings)),
+        "understood": masked(json!(plan.understood())),
+    });
     print_unmasked(&neutral_json(format!("{value:#}\n")))?;
     Ok(0)
 }

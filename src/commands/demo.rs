@@ -1,6 +1,6 @@
 //! `sprag demo`: a complete run in a temporary repository, with a shell script as the agent.
 
-use crate::cli::{Common, DemoArgs, RunArgs};
+use crate::cli::{DemoArgs, RunArgs};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
@@ -45,18 +45,18 @@ pub fn command(context: &Context, args: &DemoArgs) -> Result<u8> {
     make_repository(&repository)?;
     write_files(&place, &[AGENT])?;
     let run_dir = place.join("run");
-    print(
-        context,
-        &format!(
-            "A throw-away repository, and a script as the agent: no model, no key, no network.\n\n  {}\n\n",
-            repository.display()
-        ),
-    )?;
-    let pause = context.stdout_is_terminal.then_some(PAUSE);
-    let code = start(
-        &surroundings(context, &place, repository),
-        &arguments(pause, run_dir.clone(), args),
-    )?;
+    let title = format!(
+        "A throw-away repository, and a script as the agent: no model, no key, no network.\n\n  {}\n\n",
+        repository.display()
+    );
+    print(context, &title)?;
+    let pause = if context.stdout_is_terminal {
+        PAUSE
+    } else {
+        "0"
+    };
+    let around = surroundings(context, &place, repository);
+    let code = start(&around, &arguments(pause, &run_dir, args))?;
     let run_dir = RunDir::open(&run_dir, std::sync::Arc::default())?;
     print(context, &on_github(&place, &run_dir)?)?;
     print(context, &closing(&place, &run_dir))?;
@@ -76,29 +76,31 @@ fn on_github(place: &Path, run_dir: &RunDir) -> anyhow::Result<String> {
     let comment = markdown::comment(&summary, &around);
     let page = format!("# {}\n\n{}\n\n{}\n", check.title, check.summary, check.text);
     write_files(place, &[(CHECK_RUN, &page), (COMMENT, &comment)])?;
-    let quoted: Vec<String> = comment.lines().map(|line| format!("  | {line}")).collect();
-    let quoted = quoted.join("\n").replace("  | \n", "  |\n");
+    let quoted = comment
+        .lines()
+        .map(|line| format!("  | {line}").trim_end().to_owned() + "\n");
+    let quoted: String = quoted.collect();
     Ok(format!(
-        "\nOn a pull request it would write this comment:\n{quoted}\n"
+        "\nOn a pull request it would write this comment:\n{quoted}"
     ))
 }
 
 fn place(context: &Context, args: &DemoArgs) -> Result<PathBuf> {
     let Some(dir) = &args.dir else {
-        let dir = tempfile::Builder::new()
-            .prefix("sprag-demo-")
-            .tempdir()
-            .context("no temporary directory can be made")?;
-        return Ok(dir.keep());
+        let made = tempfile::Builder::new().prefix("sprag-demo-").tempdir();
+        return Ok(made.context("no temporary directory can be made")?.keep());
     };
     let dir = context.cwd.join(dir);
+    let hint = "name a directory that does not exist yet";
     let taken = fs::read_dir(&dir).is_ok_and(|mut entries| entries.next().is_some());
     if taken {
-        return Err(Error::usage(format!("{} is not empty", dir.display()))
-            .hint("name a directory that does not exist yet"));
+        return Err(Error::usage(format!("{} is not empty", dir.display())).hint(hint));
     }
-    fs::create_dir_all(&dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    Ok(fs::canonicalize(&dir).context("the directory is gone")?)
+    let made = fs::create_dir_all(&dir).and_then(|()| fs::canonicalize(&dir));
+    made.map_err(|error| {
+        Error::usage(format!("--dir {}: {error}", dir.display()))
+            .hint(format!("{hint}, where you may write"))
+    })
 }
 
 fn write_files(dir: &Path, files: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -127,14 +129,8 @@ fn make_repository(path: &Path) -> anyhow::Result<()> {
     index.write()?;
     let tree = repository.find_tree(index.write_tree()?)?;
     let author = git2::Signature::now("sprag demo", "demo@localhost")?;
-    repository.commit(
-        Some("HEAD"),
-        &author,
-        &author,
-        "Slugs for titles",
-        &tree,
-        &[],
-    )?;
+    let message = "Slugs for titles";
+    repository.commit(Some("HEAD"), &author, &author, message, &tree, &[])?;
     Ok(())
 }
 
@@ -143,13 +139,8 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
         let name = name.to_string_lossy();
         RUNNER.iter().any(|prefix| name.starts_with(prefix))
     };
-    let mut env: Vec<_> = context
-        .env
-        .iter()
-        .filter(|(name, _)| !of_runner(name))
-        .cloned()
-        .collect();
-    env.retain(|(name, _)| name != "XDG_STATE_HOME");
+    let mut env = context.env.clone();
+    env.retain(|(name, _)| !of_runner(name) && name != "XDG_STATE_HOME");
     env.push(("XDG_STATE_HOME".into(), place.join("state").into()));
     Context {
         cwd,
@@ -159,16 +150,12 @@ fn surroundings(context: &Context, place: &Path, cwd: PathBuf) -> Context {
     }
 }
 
-fn arguments(pause: Option<&str>, run_dir: PathBuf, args: &DemoArgs) -> RunArgs {
+fn arguments(pause: &str, run_dir: &Path, args: &DemoArgs) -> RunArgs {
     RunArgs {
         plan: Some("plan.yaml".into()),
-        common: Common::default(),
         settings: args.settings.0.clone().and([
             ("agent", "command".to_owned()),
-            (
-                "agent_command",
-                format!("sh ../{} {}", AGENT.0, pause.unwrap_or("0")),
-            ),
+            ("agent_command", format!("sh ../{} {pause}", AGENT.0)),
             ("run_dir", run_dir.display().to_string()),
         ]),
         output: args.output,

@@ -10,6 +10,7 @@ use crate::print::print;
 use crate::report::console::is_colored;
 use crate::report::doctor::{json, text};
 use crate::run::begin::repository::repository;
+use crate::run::begin::start::runtime;
 use crate::run::begin::trial::Trial;
 use crate::settings;
 use std::time::Duration;
@@ -19,30 +20,24 @@ use std::time::Duration;
 /// # Errors
 /// When the findings cannot be printed.
 pub fn command(context: &Context, args: &DoctorArgs) -> Result<u8> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(anyhow::Error::from)?;
+    let runtime = runtime()?;
     let examined = runtime.block_on(examine(context, args));
     runtime.shutdown_timeout(Duration::from_millis(200));
     let findings = match examined? {
         Ok(findings) => findings,
         Err(reason) => return Ok(reason.exit_code()),
     };
-    print(
-        context,
-        &if args.json {
-            json(&findings)
-        } else {
-            text(&findings, color(context, args))
-        },
-    )?;
-    let tried = if args.r#try {
-        try_once(context, args)?
+    let shown = if args.json {
+        json(&findings)
     } else {
-        0
+        text(&findings, color(context, args))
     };
-    Ok(if could_work(&findings) { tried } else { 4 })
+    print(context, &shown)?;
+    let mut code = 0;
+    if args.r#try {
+        code = try_once(context, args)?;
+    }
+    Ok(if could_work(&findings) { code } else { 4 })
 }
 
 /// Runs the setup commands and the checks once. Returns 1 if one of them fails.
@@ -58,10 +53,8 @@ fn try_once(context: &Context, args: &DoctorArgs) -> Result<u8> {
     Ok(match trial.run()? {
         Ok(failed) if failed.is_empty() => 0,
         Ok(failed) => {
-            print(
-                context,
-                &format!("fix these first: {}\n", failed.join(", ")),
-            )?;
+            let told = format!("fix these first: {}\n", failed.join(", "));
+            print(context, &told)?;
             1
         }
         Err(reason) => reason.exit_code(),

@@ -30,7 +30,7 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
     let real = repository(context)?;
     let root = real.work_tree();
     let unreadable = |error| Error::environment(format!("cannot list {}: {error}", root.display()));
-    let paths = git::upper_paths(&real).map_err(|error| Error::environment(error.to_string()))?;
+    let paths = git::upper_paths(&real)?;
     let listing = list(root, &paths).map_err(unreadable)?;
     let proposal = propose(&listing);
     let form = if args.two_jobs {
@@ -55,35 +55,29 @@ pub fn command(context: &Context, args: &InitArgs) -> Result<u8> {
         installs: installs_for_the_machine,
     };
     // Once it is written, the configuration is what a run uses, whoever wrote it.
-    let tried = if args.r#try {
-        trial.run()?
-    } else {
-        Ok(Vec::new())
-    };
-    let failed = match tried {
-        Ok(failed) => failed,
-        Err(reason) => return Ok(reason.exit_code()),
-    };
-    print(context, &to_fix(&failed))?;
-    if proposal.checks.is_empty()
-        && written
-            .created
-            .iter()
-            .any(|path| path.as_os_str() == CONFIG)
-    {
-        print(context, &no_check())?;
+    let mut text = String::new();
+    if args.r#try {
+        match trial.run()? {
+            Ok(failed) if failed.is_empty() => {}
+            Ok(failed) => {
+                text += &format!(
+                    "first fix the failed commands, or correct or remove them in {CONFIG}: {}\n",
+                    failed.join(", ")
+                );
+            }
+            Err(reason) => return Ok(reason.exit_code()),
+        }
+    }
+    if proposal.checks.is_empty() && written.created.iter().any(|path| path == Path::new(CONFIG)) {
+        text += &format!(
+            "first name a check under `verify` in {CONFIG}: without one, work is committed as `unverified`\n"
+        );
     }
     let origin = real.origin();
     let name = origin.as_deref().and_then(on_github);
-    print(
-        context,
-        &left_to_do(
-            name,
-            form,
-            name.is_some() && listing.has_licence(),
-            root_shown,
-        ),
-    )?;
+    let looks_public = name.is_some() && listing.has_licence();
+    text += &left_to_do(name, form, looks_public, root_shown);
+    print(context, &text)?;
     Ok(0)
 }
 
@@ -102,10 +96,8 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
             lines.iter().for_each(|line| text += &format!("  {line}\n"));
         }
     };
-    let setup = proposal
-        .setup
-        .iter()
-        .map(|it| format!("{}    ({})", it.what, it.from));
+    let line = |what: &str, from: &str| format!("{what}    ({from})");
+    let setup = proposal.setup.iter().map(|it| line(&it.what, &it.from));
     section("setup, once before the first turn:", setup.collect());
     let checks = proposal.checks.iter().map(|it| {
         let (name, kind) = (&it.what.name, it.what.kind.as_str());
@@ -114,16 +106,12 @@ fn found(proposal: &Proposal, is_tried: bool) -> String {
         } else {
             format!(" [{kind}]")
         };
-        format!("{name}{kind}: {}    ({})", it.what.run, it.from)
+        line(&format!("{name}{kind}: {}", it.what.run), &it.from)
     });
-    section(
-        "checks, which decide whether a task is done:",
-        checks.collect(),
-    );
-    let left_out = proposal.left_out.iter();
-    let mut left_out: Vec<String> = left_out
-        .map(|it| format!("{}    ({})", it.what, it.from))
-        .collect();
+    let title = "checks, which decide whether a task is done:";
+    section(title, checks.collect());
+    let left_out = proposal.left_out.iter().map(|it| line(&it.what, &it.from));
+    let mut left_out: Vec<String> = left_out.collect();
     if left_out.len() > MAX_LEFT_OUT {
         let more = left_out.len() - MAX_LEFT_OUT;
         left_out.truncate(MAX_LEFT_OUT);
@@ -149,23 +137,6 @@ fn files(written: &Written, root: Option<&Path>) -> String {
         text += &format!("kept {}: it already exists\n", shown(path).display());
     }
     text
-}
-
-/// What to fix first, according to the trial.
-fn to_fix(failed: &[String]) -> String {
-    match failed {
-        [] => String::new(),
-        _ => format!(
-            "first fix the failed commands, or correct or remove them in {CONFIG}: {}\n",
-            failed.join(", ")
-        ),
-    }
-}
-
-fn no_check() -> String {
-    format!(
-        "first name a check under `verify` in {CONFIG}: without one, work is committed as `unverified`\n"
-    )
 }
 
 /// What is left to do on GitHub and on this machine. `repository` is the repository's path on the host,

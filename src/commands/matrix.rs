@@ -28,7 +28,7 @@ pub fn command(context: &Context, args: &MatrixArgs) -> Result<u8> {
         print_warning(&warning, Time::Enough);
     }
     let rows = matrix(&plan, args.shards.map(usize::from));
-    let rows = serde_json::to_string(&rows).map_err(anyhow::Error::from)?;
+    let rows = serde_json::to_string(&rows)?;
     print_unmasked(&format!("{rows}\n"))?;
     if let Some(file) = context.path_var("GITHUB_OUTPUT") {
         let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());

@@ -18,7 +18,7 @@ pub fn command(context: &Context, args: &OutcomesArgs) -> Result<u8> {
     let (outcomes, missing) = (&gathered.outcomes, &gathered.missing);
     match (args.json, args.markdown) {
         (true, _) => {
-            let json = serde_json::to_string_pretty(outcomes).map_err(anyhow::Error::from)?;
+            let json = serde_json::to_string_pretty(outcomes)?;
             for line in missing {
                 print_to_stderr(&format!("note: {line}\n"), Time::Enough);
             }

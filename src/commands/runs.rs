@@ -22,70 +22,71 @@ pub fn command(context: &Context, args: &RunsArgs) -> Result<u8> {
     let real = repository(context)?;
     let runs = past_runs(context, real.work_tree());
     let active = active_run(context, &real);
-    let is_active = |run: &PastRun| active.as_ref() == Some(&run.manifest.run_id);
-    if args.json {
-        let rows: Vec<Value> = runs.iter().map(|run| row(run, is_active(run))).collect();
-        print(context, &format!("{:#}\n", json!({ "runs": rows })))?;
-        return Ok(0);
-    }
-    if runs.is_empty() {
-        print(
-            context,
-            "no run of this repository is recorded here; sprag run starts one\n",
-        )?;
-        return Ok(0);
-    }
-    let lines: String = runs.iter().map(|run| line(run, is_active(run))).collect();
-    print(context, &lines)?;
-    print(
-        context,
-        "sprag report ID and sprag run --resume ID take these ids\n",
-    )?;
+    let rows = runs.iter().map(|run| Row {
+        run,
+        summary: run.summary(),
+        is_active: active.as_ref() == Some(&run.manifest.run_id),
+    });
+    let text = if args.json {
+        let rows: Vec<Value> = rows.map(|row| row.json()).collect();
+        format!("{:#}\n", json!({ "runs": rows }))
+    } else if runs.is_empty() {
+        "no run of this repository is recorded here; sprag run starts one\n".to_owned()
+    } else {
+        let lines: String = rows.map(|row| row.line()).collect();
+        lines + "sprag report ID and sprag run --resume ID take these ids\n"
+    };
+    print(context, &text)?;
     Ok(0)
 }
 
-/// A run for programs. Without a status it is unfinished.
-fn row(run: &PastRun, is_active: bool) -> Value {
-    let summary = run.summary();
-    let summary = summary.as_ref();
-    json!({
-        "id": run.manifest.run_id,
-        "short_id": run.short_id(),
-        "started_at": text::moment_of_id(&run.manifest.run_id).map(|at| at.to_string()),
-        "running": is_active,
-        "status": summary.and_then(|it| it.status),
-        "reason": summary.and_then(|it| it.reason),
-        "tasks_done": summary.map(|it| it.totals.done),
-        "tasks_total": summary.map(|it| it.totals.tasks),
-        "title": title(run, summary),
-        "run_dir": run.dir,
-    })
+/// A run and its summary, if it has one. Without a status it is unfinished.
+struct Row<'a> {
+    run: &'a PastRun,
+    summary: Option<RunSummary>,
+    is_active: bool,
 }
 
-/// The title of the plan, or the prompt.
-fn title(run: &PastRun, summary: Option<&RunSummary>) -> String {
-    let of_summary = summary.map(|summary| summary.plan.title.clone());
-    of_summary
-        .or(run.manifest.prompt.clone())
-        .unwrap_or_default()
-}
+impl Row<'_> {
+    fn json(&self) -> Value {
+        let (run, summary) = (self.run, self.summary.as_ref());
+        json!({
+            "id": run.manifest.run_id,
+            "short_id": run.short_id(),
+            "started_at": text::moment_of_id(&run.manifest.run_id).map(|at| at.to_string()),
+            "running": self.is_active,
+            "status": summary.and_then(|it| it.status),
+            "reason": summary.and_then(|it| it.reason),
+            "tasks_done": summary.map(|it| it.totals.done),
+            "tasks_total": summary.map(|it| it.totals.tasks),
+            "title": self.title(),
+            "run_dir": run.dir,
+        })
+    }
 
-fn line(run: &PastRun, is_active: bool) -> String {
-    let summary = run.summary();
-    let summary = summary.as_ref();
-    let state = match summary.and_then(|summary| summary.status) {
-        _ if is_active => "running",
-        _ if summary.is_some_and(|summary| summary.review_in_words().is_some()) => "reviewed",
-        Some(status) => sentence::status(status),
-        None => "unfinished",
-    };
-    let tasks = summary.map_or(String::new(), |summary| {
-        format!("{}/{}", summary.totals.done, summary.totals.tasks)
-    });
-    format!(
-        "{}  {:<20}  {state:<22}  {tasks:>7}  {}\n",
-        run.short_id(),
-        text::time_of_id(&run.manifest.run_id).unwrap_or_default(),
-        text::short_line(&title(run, summary), TITLE)
-    )
+    /// The title of the plan, or the prompt.
+    fn title(&self) -> String {
+        let of_summary = self.summary.as_ref().map(|it| it.plan.title.clone());
+        let title = of_summary.or(self.run.manifest.prompt.clone());
+        title.unwrap_or_default()
+    }
+
+    fn line(&self) -> String {
+        let (run, summary) = (self.run, self.summary.as_ref());
+        let state = match summary.and_then(|summary| summary.status) {
+            _ if self.is_active => "running",
+            _ if summary.is_some_and(|it| it.review_in_words().is_some()) => "reviewed",
+            Some(status) => sentence::status(status),
+            None => "unfinished",
+        };
+        let tasks = summary.map_or(String::new(), |summary| {
+            format!("{}/{}", summary.totals.done, summary.totals.tasks)
+        });
+        format!(
+            "{}  {:<20}  {state:<22}  {tasks:>7}  {}\n",
+            run.short_id(),
+            text::time_of_id(&run.manifest.run_id).unwrap_or_default(),
+            text::short_line(&self.title(), TITLE)
+        )
+    }
 }

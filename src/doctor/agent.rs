@@ -10,8 +10,8 @@ use crate::domain::sandbox::GatewayLine;
 use crate::domain::settings::Gateway;
 use crate::git::without_userinfo;
 use crate::process::{Cancel, HeadTail, StreamKind, clean_text, find_program, run};
-use crate::run::begin::model_gateway;
-use crate::run::begin::required_agents;
+use crate::run::begin::model_gateway::ModelGateway;
+use crate::run::begin::requirements;
 use sprag_agent::access::{self, Access};
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -53,13 +53,13 @@ pub(super) async fn findings(
                 program(spec, found),
                 login(
                     spec,
-                    &required_agents::login(context, spec, task),
+                    &requirements::login(context, spec, task),
                     key_mistake(spec.keys, &context.env, context.in_actions()),
                 ),
             ]
         }
     };
-    let line = model_gateway::line(context, &configured.run, task);
+    let line = ModelGateway::of(context, &configured.run, None).line(task);
     let is_required = configured.run.settings.gateway == Gateway::On;
     findings.extend(line.map(|line| gateway(&line, is_required)));
     findings

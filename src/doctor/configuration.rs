@@ -9,7 +9,7 @@ use crate::domain::text::some_of;
 use crate::error::{Error, Result};
 use crate::git::path_within;
 use crate::run::begin::prepare::{config_file, config_path};
-use crate::run::begin::programs::{self, MissingProgram};
+use crate::run::begin::requirements::{self, MissingProgram};
 use crate::run::begin::trial;
 use crate::settings::{self, RunConfig, TaskConfig};
 use std::collections::BTreeSet;
@@ -68,7 +68,7 @@ pub(super) fn findings(
         Err(error) => return invalid(error),
     };
     let names: Vec<String> = task.checks.iter().map(|check| check.name.clone()).collect();
-    let missing = programs::missing(context, work_tree, &run.setup, &task.checks);
+    let missing = requirements::missing(context, work_tree, &run.setup, &task.checks);
     let unread = settings::unread_variables(context);
     let mut findings = vec![
         valid(file.as_deref()),

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::git::UncommittedChanges;
 use crate::github::api::{Area, Error as ApiError};
 use crate::http::{Fault, ProxyInUse};
-use crate::run::begin::programs::MissingProgram;
+use crate::run::begin::requirements::MissingProgram;
 use finding::judged;
 use serde_json::json;
 

@@ -212,12 +212,7 @@ pub async fn decide(
     let identity = repo.identity().await;
     let own = identity.as_ref().ok();
     triggers.own_login = own.map(|identity| identity.login.clone());
-    let lookup = EventLookup {
-        repo: &repo,
-        identity: identity.as_ref(),
-        name: &actions.place.name,
-        branch: settings.branch_template(),
-    };
+    let lookup = EventLookup::of(&repo, identity.as_ref(), actions, settings);
     let (candidate, unfit) = match triage::triage(&event, &triggers) {
         Triage::Candidate(candidate) => (candidate, None),
         Triage::Refused {

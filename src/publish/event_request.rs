@@ -44,11 +44,7 @@ pub(super) async fn find(
         (None, None, WorkSource::Queue(dir)) => Some(dir.clone()),
         _ => None,
     };
-    let checkout = lookup::Checkout {
-        context,
-        actions,
-        real,
-    };
+    let checkout = lookup::Checkout::of(context, actions, real);
     if let Some(dir) = queue {
         let dir = dir.trim_end_matches('/');
         refname::check_path(dir).map_err(|why| Error::usage(format!("--queue {dir}: {why}")))?;

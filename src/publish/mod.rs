@@ -95,7 +95,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         real.work_tree(),
         Some(&summary),
     )?;
-    reporting.publish(context, &request, &own, &summary.run_id, false);
+    reporting.publish(context, &request, &summary.run_id, false);
     let job = Job {
         context,
         actions: &actions,
@@ -111,7 +111,7 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
     if let Err(error) = &ended {
         reporting.record_error(error);
     }
-    reporting.finish(context, &own);
+    reporting.finish(context);
     ended
 }
 

@@ -4,16 +4,14 @@ use crate::cli::RunArgs;
 use crate::context::Context;
 use crate::domain::outcome::Outcome;
 use crate::error::Result;
-use crate::github::request::RunRequest;
 use crate::process;
-use crate::run::begin::beginning::{Earlier, Ready, RunPlan};
+use crate::run::begin::beginning::{Earlier, RunPlan};
 use crate::run::begin::branch_rules::require_pushable;
-use crate::run::begin::mcp::decide_servers;
 use crate::run::begin::open::{Opened, open};
-use crate::run::begin::opening::{ReadyTasks, cancels, load, parts, report_start, run_plan};
+use crate::run::begin::opening::{cancels, load, parts, report_start, run_plan};
 use crate::run::begin::prepare::Prepared;
-use crate::run::begin::required_agents::{fall_back, require_logins};
-use crate::run::begin::resume::{clean_up_after, resume_run};
+use crate::run::begin::requirements::require_logins;
+use crate::run::begin::resume::resume_run;
 use crate::run::begin::source::report_not_started;
 use crate::run::begin::work::Work;
 use crate::run::deliver::delivery::deliver;
@@ -39,27 +37,18 @@ use tokio::runtime::Runtime;
 pub(crate) fn execute(
     context: &Context,
     args: &RunArgs,
-    ready: Ready,
+    mut prepared: Prepared,
     runtime: Runtime,
 ) -> Result<u8> {
-    let Ready {
-        mut prepared,
-        request,
-        beginning,
-        mut lock,
-    } = ready;
     // Before the first child starts, so that what is read from the repository stays valid until the
     // first turn.
-    process::become_subreaper().map_err(anyhow::Error::from)?;
-    let logins = prepared.run.setup.is_empty();
-    let configs = prepared.tasks.iter_mut().map(|(_, config)| config);
-    let replaced = fall_back(context, configs, logins);
-    prepared.warnings.extend(replaced);
-    let request = request.as_ref();
-    decide_servers(context, args, &mut prepared, request)
-        .inspect_err(|error| report_not_started(context, request, error, &runtime))?;
-    let (opened, mut reporting) = open(context, args, &mut prepared, request, beginning, &runtime)
-        .inspect_err(|error| report_not_started(context, request, error, &runtime))?;
+    process::become_subreaper()?;
+    // Held until the run has ended.
+    let mut lock = prepared.asked.lock.take();
+    let opened = open(context, args, &mut prepared, &runtime);
+    let (opened, mut reporting) = opened.inspect_err(|error| {
+        report_not_started(context, prepared.request(), error, &runtime);
+    })?;
     let run_dir = opened.place.run_dir.clone();
     let run_id = &opened.place.run_id;
     if let Some(answer) = &prepared.answer {
@@ -68,23 +57,24 @@ pub(crate) fn execute(
     if let Some(lock) = &mut lock {
         lock.name_run(run_id);
     }
-    if let Some(request) = request {
-        let text = serde_json::to_vec_pretty(request).map_err(anyhow::Error::from)?;
+    if let Some(request) = prepared.request() {
+        let text = serde_json::to_vec_pretty(request)?;
         run_dir.write(RunFile::Request, &text)?;
         pictures::save(&run_dir, &request.pictures)?;
-        let resumed = opened.earlier.is_some();
-        reporting.publish(context, request, &run_dir, run_id, resumed);
+        let resumed = prepared.asked.earlier.is_some();
+        reporting.publish(context, request, run_id, resumed);
     }
     // Also for a run that ends before its first event.
-    let is_draft = prepared.work.is_draft();
-    reporting.note_continuation(prepared.work.continuation(context.in_actions(), request));
-    let working = work(context, prepared, opened, request, &mut reporting);
+    let work = &prepared.asked.work;
+    let is_draft = work.is_draft();
+    reporting.note_continuation(work.continuation(context.in_actions(), prepared.request()));
+    let working = perform(context, prepared, opened, &mut reporting);
     let ended = unless_it_panics(|| runtime.block_on(working));
     // Children that were ended late must not delay the exit.
     runtime.shutdown_timeout(Duration::from_millis(200));
     match ended {
         Ok(code) => {
-            let last = reporting.finish(context, &run_dir);
+            let last = reporting.finish(context);
             save_ended(&run_dir, code, last);
             Ok(code)
         }
@@ -92,7 +82,7 @@ pub(crate) fn execute(
             let error = if is_draft { error } else { error.of_run() };
             // The error is always printed; the reports are finished if possible.
             reporting.record_error(&error);
-            reporting.finish(context, &run_dir);
+            reporting.finish(context);
             Err(error)
         }
     }
@@ -103,89 +93,50 @@ fn unless_it_panics<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     // Only the reports use the state after a panic, and they are made from complete events.
     std::panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         process::kill_descendants();
-        let words = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned());
-        let words = words
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".into());
+        let fixed = payload.downcast_ref::<&str>().copied();
+        let words = fixed.or(payload.downcast_ref::<String>().map(String::as_str));
+        let words = words.unwrap_or("no message");
         let error = anyhow::anyhow!("internal error: {words}");
         Err(error.into())
     })
 }
 
-async fn work(
+/// Works on the tasks and delivers what is done.
+async fn perform(
     context: &Context,
-    prepared: Prepared,
-    mut opened: Opened,
-    request: Option<&RunRequest>,
+    mut prepared: Prepared,
+    opened: Opened,
     reporting: &mut Reporting,
 ) -> Result<u8> {
     let cancel = cancels(context, prepared.run.settings.deadline)?;
-    reporting.hurry_after(&cancel, &opened.place.run_dir);
+    reporting.hurry_after(&cancel);
     let mut sink = |event| reporting.take(event);
-    let earlier = opened.earlier.take();
-    let spent_elsewhere = opened.spent_elsewhere;
-    let (seq, before_ms) = earlier
-        .as_ref()
-        .map_or((0, 0), |earlier| (earlier.seq, earlier.summary.elapsed_ms));
+    let earlier = prepared.asked.earlier.as_ref();
+    let (seq, before_ms) = earlier.map_or((0, 0), |it| (it.seq, it.summary.elapsed_ms));
+    let just_failed = earlier.and_then(Earlier::just_failed).cloned();
     let emit = Emitter::new(&mut sink, seq, before_ms).reporting(cancel.clone());
-    let no_changes = prepared.run.settings.if_no_changes;
-    let (book, config, work) = (prepared.book, prepared.run, prepared.work);
-    let mut parts = parts(context, opened, book, config, &work, cancel, emit);
-    let ready = ReadyTasks {
-        request,
-        work: &work,
-        source: &prepared.source,
-        all: &prepared.all,
-        tasks: &prepared.tasks,
-        resumed: earlier.is_some(),
-    };
-    let limits = load(
-        context,
-        &mut parts,
-        &ready,
-        earlier.as_ref(),
-        spent_elsewhere,
-    )
-    .await?;
-    report_start(context, &mut parts, &ready, limits, &prepared.warnings)?;
-    require_pushable(context, &mut parts, &ready).await?;
-    let resumed = ready.resumed;
-    let just_failed = earlier.as_ref().and_then(Earlier::just_failed);
-    let plan = run_plan(
-        &parts,
-        prepared.tasks,
-        &prepared.named,
-        earlier,
-        prepared.answer.as_ref(),
-        no_changes,
-    );
+    let mut parts = parts(context, opened, &prepared, cancel, emit);
+    let parts = &mut parts;
+    let limits = load(context, parts, &prepared).await?;
+    report_start(context, parts, &prepared, limits)?;
+    require_pushable(context, parts, &prepared).await?;
+    let resumed = prepared.asked.earlier.is_some();
+    let plan = run_plan(parts, &mut prepared);
     if resumed {
-        resume_run(&mut parts, plan.tasks.iter().map(|(_, start)| start))?;
-    }
-    if let Some((task, outcome)) = just_failed {
-        clean_up_after(&mut parts, &task, &outcome);
+        resume_run(parts, &plan, just_failed.as_ref())?;
     }
     // Setup, agent, checks and services run untrusted code.
-    hide_credentials(&mut parts);
-    let worked = match outcomes(context, &mut parts, &plan, &work, request).await {
-        Ok(outcomes) => deliver(
-            context,
-            &mut parts,
-            request,
-            &plan,
-            &prepared.done,
-            &outcomes,
-        )
-        .await
-        .map(|delivered| (outcomes, delivered)),
+    hide_credentials(parts);
+    let worked = match outcomes(context, parts, &plan, &prepared).await {
+        Ok(outcomes) => deliver(context, parts, &prepared, &plan, &outcomes)
+            .await
+            .map(|delivered| (outcomes, delivered)),
         Err(error) => Err(error),
     };
-    restore_credentials(&mut parts);
+    restore_credentials(parts);
     let (outcomes, delivered) = worked?;
     jj::import_commits(&parts.setup, &mut parts.tree, &mut parts.emit).await;
-    Ok(end(&mut parts, &outcomes, no_changes, delivered))
+    Ok(end(parts, &outcomes, plan.rules.no_changes, delivered))
 }
 
 /// Does the work and saves the plan's status.
@@ -193,19 +144,18 @@ async fn outcomes(
     context: &Context,
     parts: &mut Parts<'_>,
     plan: &RunPlan,
-    work: &Work,
-    request: Option<&RunRequest>,
+    prepared: &Prepared,
 ) -> Result<BTreeMap<String, Outcome>> {
-    let outcomes = match (work, plan.tasks.first()) {
-        (Work::Draft(draft), Some(task)) => {
+    let outcomes = match (&prepared.asked.work, plan.tasks.first()) {
+        (Work::Draft(draft), Some((task, start))) => {
             if draft.commits {
                 require_signature(&parts.setup, &parts.tree.repo)?;
             }
-            let outcome = draft_plan(parts, &task.0, &task.1, draft).await?;
+            let outcome = draft_plan(parts, task, start, draft).await?;
             parts.emit.at(None, None, None);
-            BTreeMap::from([(task.0.id.to_string(), outcome)])
+            BTreeMap::from([(task.id.to_string(), outcome)])
         }
-        _ => outcomes_of_tasks(context, parts, plan, work, request).await?,
+        _ => outcomes_of_tasks(context, parts, plan, prepared).await?,
     };
     // All children have ended, so nothing else writes to the repository.
     for violation in parts.setup.violations() {
@@ -225,23 +175,22 @@ async fn outcomes_of_tasks(
     context: &Context,
     parts: &mut Parts<'_>,
     plan: &RunPlan,
-    work: &Work,
-    request: Option<&RunRequest>,
+    prepared: &Prepared,
 ) -> Result<BTreeMap<String, Outcome>> {
     let mut services = Services::default();
-    let stopped = if plan.tasks.is_empty() {
-        None
-    } else {
-        run_setup(parts, &mut services).await?
-    };
-    let merge = request.filter(|request| request.context.merges_base);
+    let merge = prepared.request().filter(|it| it.context.merges_base);
+    let is_without_agent = merge.is_some() || !prepared.asked.work.has_agent();
+    let mut stopped = None;
+    if !plan.tasks.is_empty() {
+        stopped = run_setup(parts, &mut services).await?;
+    }
     if stopped.is_none()
-        && let Err(error) = require_ready(context, parts, plan, work, merge.is_some())
+        && let Err(error) = require_ready(context, parts, plan, is_without_agent)
     {
         services.end(&parts.setup).await;
         return Err(error);
     }
-    let outcomes = match (stopped, work, merge) {
+    let outcomes = match (stopped, &prepared.asked.work, merge) {
         (Some(outcome), ..) => BTreeMap::from([("setup".to_owned(), outcome)]),
         (None, Work::Integration(shards), _) => integrate(context, parts, plan, shards).await?,
         (None, _, Some(request)) => merge_base(context, parts, plan, request).await?,
@@ -256,19 +205,16 @@ fn require_ready(
     context: &Context,
     parts: &Parts<'_>,
     plan: &RunPlan,
-    work: &Work,
-    merges: bool,
+    is_without_agent: bool,
 ) -> Result<()> {
-    let is_without_agent = merges || !work.has_agent();
     if is_without_agent || !plan.tasks.is_empty() {
         require_signature(&parts.setup, &parts.tree.repo)?;
         require_interpreters(&parts.setup, &parts.tree.repo)?;
     }
     if is_without_agent {
-        Ok(())
-    } else {
-        require_logins(context, plan.tasks.iter().map(|(_, start)| &start.config))
+        return Ok(());
     }
+    require_logins(context, plan.tasks.iter().map(|(_, start)| &start.config))
 }
 
 #[cfg(test)]

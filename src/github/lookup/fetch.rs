@@ -2,6 +2,7 @@
 
 use crate::context::Context;
 use crate::domain::plan::{Plan, TaskStatus};
+use crate::domain::settings::Settings;
 use crate::domain::trigger::authorise::{Facts, PullFacts};
 use crate::domain::trigger::context as words;
 use crate::domain::trigger::marker::{self, State};
@@ -9,6 +10,7 @@ use crate::domain::trigger::payload::DiffLines;
 use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Refusal, Request, clean, issue, job_log, picture};
+use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{ChangedFile, Error, Identity, Job, PullFacts as Pull, Repo};
 use crate::github::request::{Page, RunRequest};
 
@@ -28,6 +30,23 @@ pub struct EventLookup<'a> {
     pub name: &'a RunName,
     /// The template of new branches.
     pub branch: &'a str,
+}
+
+impl<'a> EventLookup<'a> {
+    /// Queries about an event in this job.
+    pub fn of(
+        repo: &'a Repo,
+        identity: Result<&'a Identity, &'a Error>,
+        actions: &'a ActionsEnvironment,
+        settings: &'a Settings,
+    ) -> Self {
+        Self {
+            repo,
+            identity,
+            name: &actions.place.name,
+            branch: settings.branch_template(),
+        }
+    }
 }
 
 /// The results of the queries.

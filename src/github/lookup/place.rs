@@ -171,6 +171,17 @@ pub struct Checkout<'a> {
     pub real: &'a Real,
 }
 
+impl<'a> Checkout<'a> {
+    /// The checkout of this job.
+    pub fn of(context: &'a Context, actions: &'a ActionsEnvironment, real: &'a Real) -> Self {
+        Self {
+            context,
+            actions,
+            real,
+        }
+    }
+}
+
 /// The plan files of a checkout, and the branches of Sprag on GitHub.
 pub struct PlanBranches<'a> {
     checkout: Checkout<'a>,

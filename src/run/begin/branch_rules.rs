@@ -5,13 +5,13 @@ use crate::domain::branch_rules::{PlannedPush, Refusal, doubt, form_of_messages,
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api;
-use crate::github::request::{RunRequest, WorkBranch};
-use crate::run::begin::opening::ReadyTasks;
+use crate::github::request::WorkBranch;
+use crate::run::begin::prepare::Prepared;
 use crate::run::state::parts::Parts;
 use crate::run::steps::identity::identity_of_commits;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit for reading the rules.
 const RULES_TIMEOUT: Duration = Duration::from_secs(15);
@@ -33,16 +33,15 @@ struct Objections {
 pub(crate) async fn require_pushable(
     context: &Context,
     parts: &mut Parts<'_>,
-    ready: &ReadyTasks<'_>,
+    prepared: &Prepared,
 ) -> Result<()> {
-    let works = ready.work.has_agent() && !ready.resumed && !ready.tasks.is_empty();
-    let request = ready
-        .request
-        .filter(|request| works && request.delivery.push);
-    let Some((request, branch)) = request.and_then(|it| Some((it, it.branch.as_ref()?))) else {
-        return Ok(());
-    };
-    let Some(actions) = ActionsEnvironment::of(context) else {
+    let asked = &prepared.asked;
+    let works = asked.work.has_agent() && asked.earlier.is_none() && !prepared.tasks.is_empty();
+    let request = prepared.request().filter(|it| works && it.delivery.push);
+    let branch = request.and_then(|it| it.branch.as_ref());
+    let (Some(request), Some(branch), Some(actions)) =
+        (request, branch, ActionsEnvironment::of(context))
+    else {
         return Ok(());
     };
     let repo = &parts.tree.repo;
@@ -55,48 +54,42 @@ pub(crate) async fn require_pushable(
         is_signed: via_api || repo.signs_commits(),
         email: Some(&*identity.email).filter(|_| !via_api),
     };
-    let mut configs = ready.tasks.iter().map(|(_, config)| config);
-    let form_is_set = configs.all(|config| config.settings.commit_message.is_some());
-    let Ok(objections) = objections(&actions, request, branch, &push, form_is_set).await else {
+    let form_is_set = prepared
+        .configs()
+        .all(|config| config.settings.commit_message.is_some());
+    let Ok(objections) = objections(&actions, branch, &push, form_is_set).await else {
         return Ok(());
     };
     for why in objections.possible {
         parts.warn(why);
     }
-    let names: Vec<String> = objections
-        .certain
+    let certain = objections.certain;
+    if certain.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = certain
         .iter()
         .map(|(ruleset, refusal)| format!("{} (ruleset `{ruleset}`)", refusal.why))
         .collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    let why = format!(
+    let error = Error::environment(format!(
         "GitHub would refuse the push to {}: {}",
         branch.name,
         names.join("; ")
-    );
-    let mut error = Error::environment(why);
-    let mut remedies: Vec<&str> = objections.certain.iter().map(|one| one.1.remedy).collect();
+    ));
+    let mut remedies: Vec<&str> = certain.iter().map(|(_, refusal)| refusal.remedy).collect();
     remedies.dedup();
-    for remedy in remedies {
-        error = error.hint(remedy);
-    }
+    let error = remedies.into_iter().fold(error, Error::hint);
     Err(error.hint("or add the app of the token to the bypass list of the ruleset"))
 }
 
 /// Reads the rules of the branch, and for those that object whether the token bypasses them.
 async fn objections(
     actions: &ActionsEnvironment,
-    request: &RunRequest,
     branch: &WorkBranch,
     push: &PlannedPush<'_>,
     form_is_set: bool,
-) -> std::result::Result<Objections, api::Error> {
-    let client = actions.client()?;
-    let repo = client
-        .with_deadline(Instant::now() + RULES_TIMEOUT)
-        .repo(&request.context.place.repository)?;
+) -> Result<Objections, api::Error> {
+    let repo = actions.repo()?.within(RULES_TIMEOUT);
     let mut objections = Objections::default();
     let mut rulesets = BTreeMap::new();
     for rule in repo.rules_of_branch(&branch.name).await? {

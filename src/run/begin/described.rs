@@ -10,10 +10,10 @@ use crate::settings::{MissingAgent, TaskConfig};
 use std::time::Duration;
 
 /// The output of `sprag run --dry-run`.
-pub fn dry_run(prepared: &Prepared) -> String {
+pub(crate) fn dry_run(prepared: &Prepared) -> String {
     let plan = &prepared.book.plan;
     let mut text = format!("plan: {}\n", plan.title);
-    for warning in &prepared.warnings {
+    for warning in &prepared.asked.warnings {
         text += &format!("warning: {warning}\n");
     }
     for command in &prepared.run.setup {
@@ -27,14 +27,10 @@ pub fn dry_run(prepared: &Prepared) -> String {
     for (task, config) in &prepared.tasks {
         text += &format!("\ntask {}: {}\n", task.id, task.title);
         text += &task_settings(config);
-        let whole = first_prompt(
-            &book,
-            task,
-            config,
-            prepared.work.reviewed().map(|it| it.base.as_str()),
-        );
+        let reviewed = prepared.asked.work.reviewed();
+        let base = reviewed.map(|change| change.base.as_str());
         text += "  prompt:\n";
-        for line in whole.lines() {
+        for line in first_prompt(&book, task, config, base).lines() {
             text += &format!("    {line}\n");
         }
         let done = StatusUpdate {
@@ -55,11 +51,13 @@ pub fn task_settings(config: &TaskConfig) -> String {
         config.settings.max_retries, config.settings.nudges
     );
     text += &phases_of(config);
-    match config.checks.is_empty() {
-        true if config.settings.review_only => text += "  checks: none (this is only reviewed)\n",
-        true => text += "  checks: none (the task will end unverified; add `verify`)\n",
-        false => text += "  checks:\n",
-    }
+    text += if !config.checks.is_empty() {
+        "  checks:\n"
+    } else if config.settings.review_only {
+        "  checks: none (this is only reviewed)\n"
+    } else {
+        "  checks: none (the task will end unverified; add `verify`)\n"
+    };
     for check in crate::domain::checks::verdict::ordered(&config.checks) {
         let limit = duration::format(Duration::from_millis(check.timeout_ms));
         text += &format!(
@@ -75,41 +73,26 @@ pub fn task_settings(config: &TaskConfig) -> String {
 /// The agent of a task and its model, and an agent that is missing.
 fn agent_of(config: &TaskConfig) -> String {
     let missing = config.missing.as_deref();
-    let has_own = missing.is_none_or(|missing| !missing.is_own);
-    let mut text = match missing {
-        // The first remedy is enough here: `sprag doctor` prints all of them.
-        Some(MissingAgent {
-            error,
-            is_own: true,
-        }) => {
-            let remedy = error.hints.first().map_or("", String::as_str);
-            format!("  agent: none ({remedy})")
+    // The first remedy is enough here: `sprag doctor` prints all of them.
+    let remedy = |missing: &MissingAgent| missing.error.hints.first().cloned().unwrap_or_default();
+    let mut text = match (missing, &config.agent) {
+        (Some(missing), _) if missing.is_own => format!("  agent: none ({})", remedy(missing)),
+        (_, Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command })) => {
+            format!("  agent: {} ({command})", config.agent.name())
         }
-        _ => format!("  agent: {}", config.agent.name()),
+        (_, Agent::Cli(CliAgent::Known(spec))) => format!("  agent: {}", spec.name),
+        (_, Agent::Builtin(builtin)) => {
+            let (name, access) = (config.agent.name(), &builtin.access);
+            let (model, provider, base) = (&access.model, &access.provider, &access.base);
+            format!("  agent: {name} ({model} by {provider} at {base})")
+        }
     };
-    match &config.agent {
-        Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) if has_own => {
-            text += &format!(" ({command})")
-        }
-        Agent::Builtin(builtin) => {
-            let access = &builtin.access;
-            text += &format!(
-                " ({} by {} at {})",
-                access.model, access.provider, access.base
-            );
-        }
-        _ => {}
-    }
     if let Some(model) = &config.settings.model {
         text += &format!(", model {model}");
     }
-    if let Some(MissingAgent {
-        error,
-        is_own: false,
-    }) = missing
-    {
-        let remedy = error.hints.first().map_or("", String::as_str);
-        text += &format!("\n  another agent is missing: {} ({remedy})", error.message);
+    if let Some(missing) = missing.filter(|missing| !missing.is_own) {
+        let (why, remedy) = (&missing.error.message, remedy(missing));
+        text += &format!("\n  another agent is missing: {why} ({remedy})");
     }
     text
 }
@@ -130,10 +113,9 @@ fn phases_of(config: &TaskConfig) -> String {
         rows.map(named).collect::<Vec<_>>()
     };
     let again = of_cycle(2);
-    let rounds = if again.is_empty() {
-        String::new()
-    } else {
-        format!(", then at most {ROUNDS} rounds: {}", again.join(", "))
-    };
-    format!("  phases: {}{rounds}\n", of_cycle(1).join(", "))
+    let mut text = format!("  phases: {}", of_cycle(1).join(", "));
+    if !again.is_empty() {
+        text += &format!(", then at most {ROUNDS} rounds: {}", again.join(", "));
+    }
+    text + "\n"
 }

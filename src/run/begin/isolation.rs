@@ -1,7 +1,6 @@
 //! How far the children of a run are confined, determined by starting one, and where each kind of child
 //! may write.
 
-mod filters;
 mod places;
 
 use crate::agents::Agent;
@@ -10,16 +9,14 @@ use crate::domain::sandbox::{Enforcement, Level, NetworkLine, SandboxLine};
 use crate::domain::settings::{Sandbox, variables};
 use crate::error::{Error, Result};
 use crate::gateway::{AllowList, Gateway};
-use crate::git::Real;
+use crate::git::{FilterSandbox, Real};
 use crate::github::actions_environment;
 use crate::process::{Cancel, CommandSpec, Exit, Input, Limits, run};
 pub use crate::sandbox::without_namespaces;
 use crate::sandbox::{self, Network, Place, Policy, SandboxPaths};
 use crate::settings::{RunConfig, TaskConfig};
-pub use filters::filters_before_the_run;
-use places::{
-    Layers, Prepared, TEMPORARY_PARTS, absolute, open_rows, prepared, several_directories,
-};
+pub use places::filters_before_the_run;
+use places::{Layers, Prepared, TEMPORARY_PARTS, open_rows, prepared, several_directories};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -119,6 +116,14 @@ impl Isolation {
         Some(policy.clone())
     }
 
+    /// How filters are confined, which also get these variables.
+    pub fn filters(&self, variables: Vec<(OsString, OsString)>) -> FilterSandbox {
+        FilterSandbox {
+            policy: self.policies.as_ref().map(|it| it.filter.clone()),
+            variables,
+        }
+    }
+
     /// Takes the proxy, to use it as the model gateway, too. The policies contain its port.
     pub fn take_proxy(&mut self) -> Option<Gateway> {
         self.proxy.take()
@@ -213,13 +218,14 @@ impl<'a> Scope<'a> {
 /// When a required level is not available.
 pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
     let wanted = scope.run.settings.sandbox;
+    let required = wanted.required();
     let mut found = match wanted {
         Sandbox::Off => Isolation::default(),
-        _ => strongest(scope, wanted.required().is_some()).await?,
+        _ => strongest(scope, required.is_some()).await?,
     };
     if let Some(network) = &scope.run.settings.network {
         let enforced = found.limit_network(scope, &network.allow).await?;
-        if wanted.required() >= Some(Level::Namespaces) && enforced != Enforcement::Namespace {
+        if required >= Some(Level::Namespaces) && enforced != Enforcement::Namespace {
             return Err(Error::environment(
                 "`sandbox: require` with `network` needs a separate network namespace for child processes, which this \
                  machine does not allow",
@@ -227,30 +233,24 @@ pub async fn isolation(scope: &Scope<'_>) -> Result<Isolation> {
             .hint("docs/security.md says how the allow-list is enforced"));
         }
     }
-    let level = found.line.level;
-    match wanted.required() {
-        Some(required) if level < required => {
-            let missing = found.line.missing.as_deref().unwrap_or("unknown");
-            let message = format!(
-                "`sandbox: {}` requires level {required}, but this machine allows only level {level}; \
-                 missing: {missing}",
-                wanted.word()
-            );
-            Err(Error::environment(message)
-                .hint("docs/security.md says what each level needs")
-                .hint("or use the highest available level: --sandbox auto"))
-        }
-        Some(Level::Namespaces) if !found.line.open.is_empty() => {
-            let message = format!(
-                "`sandbox: {}` asks for more than this machine gives: {}",
-                wanted.word(),
-                found.line.open.join("; ")
-            );
-            Err(Error::environment(message)
-                .hint("`caches: shared` lets agents write the caches of checks"))
-        }
-        _ => Ok(found),
+    let (line, word) = (&found.line, wanted.word());
+    if let Some(required) = required.filter(|required| line.level < *required) {
+        let missing = line.missing.as_deref().unwrap_or("unknown");
+        let message = format!(
+            "`sandbox: {word}` requires level {required}, but this machine allows only level {}; missing: {missing}",
+            line.level
+        );
+        return Err(Error::environment(message)
+            .hint("docs/security.md says what each level needs")
+            .hint("or use the highest available level: --sandbox auto"));
     }
+    if required == Some(Level::Namespaces) && !line.open.is_empty() {
+        let open = line.open.join("; ");
+        let message = format!("`sandbox: {word}` asks for more than this machine gives: {open}");
+        return Err(Error::environment(message)
+            .hint("`caches: shared` lets agents write the caches of checks"));
+    }
+    Ok(found)
 }
 
 impl Isolation {
@@ -258,11 +258,9 @@ impl Isolation {
     /// separate network namespace, else with a rule for the proxy's TCP port.
     async fn limit_network(&mut self, scope: &Scope<'_>, allow: &[String]) -> Result<Enforcement> {
         let network = actions_environment::network(scope.context);
-        let proxy = Gateway::start(&network, Some(AllowList::of(allow)));
-        let proxy = proxy.map_err(|error| {
-            Error::environment(format!(
-                "the proxy of the setting `network` cannot be started: {error}"
-            ))
+        let proxy = Gateway::start(&network, Some(AllowList::of(allow))).map_err(|error| {
+            let message = format!("the proxy of the setting `network` cannot be started: {error}");
+            Error::environment(message)
         })?;
         let port = proxy.port();
         let is_limited = scope.context.var(variables::NETWORK_LIMIT).is_some();
@@ -331,26 +329,36 @@ pub async fn confinement_levels(scope: &Scope<'_>) -> Result<ConfinementLevels> 
 
 async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
     let (highest, mut missing) = without_namespaces();
-    if highest == Level::Off {
-        return Ok(not_confined(missing));
-    }
+    // In order of preference.
+    let forms: &[Form] = match (highest, is_strict) {
+        (Level::Off, _) => return Ok(not_confined(missing)),
+        (Level::Privileges, _) => &[Form::LAST],
+        (_, true) => &[
+            Form::Strict(Level::Namespaces),
+            Form::Strict(Level::Files),
+            Form::LAST,
+        ],
+        (_, false) => &[
+            Form::Open { hides: true },
+            Form::Open { hides: false },
+            Form::LAST,
+        ],
+    };
     let prepared = prepared(scope, is_strict).map_err(|error| {
         Error::environment(format!("the directories of the sandbox cannot be made: {error}"))
             .hint("free some space there or fix the permissions; TMPDIR and XDG_STATE_HOME name other places")
-    });
-    let prepared = prepared?;
+    })?;
     let limit = scope.context.var(variables::SANDBOX_LIMIT);
     let limit: Option<u8> = limit.and_then(|limit| limit.parse().ok());
     let has_layers = prepared.layers.is_some();
-    let ways = forms(is_strict, highest).into_iter().flat_map(|form| {
-        let with_copies = has_layers && form.level() >= Level::Files;
-        with_copies
-            .then_some((form, true))
-            .into_iter()
-            .chain([(form, false)])
-    });
-    for (form, with_copies) in ways {
+    for (form, with_copies) in forms
+        .iter()
+        .flat_map(|form| [(*form, true), (*form, false)])
+    {
         let level = form.level();
+        if with_copies && !(has_layers && level >= Level::Files) {
+            continue;
+        }
         if limit.is_some_and(|limit| level.number() > limit) {
             missing = Some(format!(
                 "permission for a higher level: {} is set",
@@ -359,58 +367,39 @@ async fn strongest(scope: &Scope<'_>, is_strict: bool) -> Result<Isolation> {
             continue;
         }
         let policies = form.policies(&prepared, with_copies);
-        match attempt(&policies.agent, scope).await {
-            Ok(()) => {
-                let missing = match form {
-                    Form::Strict(Level::Namespaces) => None,
-                    Form::Open { hides: true } if with_copies => Some(NOT_ASKED_FOR.into()),
-                    Form::Open { hides: true } => {
-                        let strict = Form::Strict(Level::Namespaces).policies(&prepared, false);
-                        let tried = attempt(&strict.agent, scope).await;
-                        Some(tried.err().unwrap_or_else(|| NOT_ASKED_FOR.into()))
-                    }
-                    _ => missing,
-                };
-                return Ok(Isolation {
-                    line: SandboxLine {
-                        level,
-                        missing,
-                        open: open_rows(form, has_layers && !with_copies),
-                        network: None,
-                    },
-                    warnings: form.warnings(&prepared, scope),
-                    policies: Some(policies),
-                    missing: match level {
-                        Level::Files | Level::Namespaces => prepared.missing,
-                        Level::Off | Level::Privileges => Vec::new(),
-                    },
-                    temporary: prepared.temporary,
-                    _layers: prepared.layers.filter(|_| with_copies),
-                    proxy: None,
-                });
-            }
-            Err(why) => missing = Some(form.missing(&policies.agent, &why)),
+        if let Err(why) = attempt(&policies.agent, scope).await {
+            missing = Some(form.missing(&policies.agent, &why));
+            continue;
         }
+        let missing = match form {
+            Form::Strict(Level::Namespaces) => None,
+            Form::Open { hides: true } if with_copies => Some(NOT_ASKED_FOR.into()),
+            Form::Open { hides: true } => {
+                let strict = Form::Strict(Level::Namespaces).policies(&prepared, false);
+                let tried = attempt(&strict.agent, scope).await;
+                Some(tried.err().unwrap_or_else(|| NOT_ASKED_FOR.into()))
+            }
+            _ => missing,
+        };
+        return Ok(Isolation {
+            line: SandboxLine {
+                level,
+                missing,
+                open: open_rows(form, has_layers && !with_copies),
+                network: None,
+            },
+            warnings: form.warnings(&prepared, scope),
+            policies: Some(policies),
+            missing: match level {
+                Level::Files | Level::Namespaces => prepared.missing,
+                Level::Off | Level::Privileges => Vec::new(),
+            },
+            temporary: prepared.temporary,
+            _layers: prepared.layers.filter(|_| with_copies),
+            proxy: None,
+        });
     }
     Ok(not_confined(missing))
-}
-
-/// The ways to confine children, in order of preference.
-fn forms(is_strict: bool, highest: Level) -> Vec<Form> {
-    let last = Form::Strict(Level::Privileges);
-    match (highest, is_strict) {
-        (Level::Files | Level::Namespaces, true) => vec![
-            Form::Strict(Level::Namespaces),
-            Form::Strict(Level::Files),
-            last,
-        ],
-        (Level::Files | Level::Namespaces, false) => vec![
-            Form::Open { hides: true },
-            Form::Open { hides: false },
-            last,
-        ],
-        _ => vec![last],
-    }
 }
 
 /// A way to confine children.
@@ -426,6 +415,8 @@ enum Form {
 }
 
 impl Form {
+    const LAST: Self = Self::Strict(Level::Privileges);
+
     fn level(self) -> Level {
         match self {
             Self::Strict(level) => level,
@@ -531,14 +522,15 @@ impl Form {
         let (_, refused) = sandbox::policy(level, &prepared.around, &prepared.agent);
         let told = refused
             .iter()
-            .filter(|(place, _)| prepared.named.contains(place)).map(|(place, protected)| {
-            format!(
-                "sandbox_write: {} is not writable, because it contains {}, which must not be written; name only \
-                 the parts that are needed",
-                place.display(),
-                protected.display()
-            )
-        });
+            .filter(|(place, _)| prepared.named.contains(place))
+            .map(|(place, protected)| {
+                format!(
+                    "sandbox_write: {} is not writable, because it contains {}, which must not be written; name only \
+                     the parts that are needed",
+                    place.display(),
+                    protected.display()
+                )
+            });
         told.chain(several).collect()
     }
 }
@@ -546,17 +538,15 @@ impl Form {
 fn not_confined(missing: Option<String>) -> Isolation {
     Isolation {
         line: SandboxLine {
-            level: Level::Off,
             missing,
-            open: Vec::new(),
-            network: None,
+            ..SandboxLine::default()
         },
         ..Isolation::default()
     }
 }
 
 /// Starts this program under the policy, as a command that does nothing.
-async fn attempt(policy: &Policy, scope: &Scope<'_>) -> std::result::Result<(), String> {
+async fn attempt(policy: &Policy, scope: &Scope<'_>) -> Result<(), String> {
     let spec = CommandSpec {
         program: sandbox::OWN_PROGRAM.into(),
         args: vec![sandbox::NOTHING.into()],

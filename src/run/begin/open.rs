@@ -1,23 +1,26 @@
 //! Opens a run: its confinement, its directory, its repository and its reports, after the last checks.
 
+use crate::agents::{Agent, CliAgent};
 use crate::cli::RunArgs;
 use crate::context::Context;
-use crate::domain::attempt::Spend;
-use crate::domain::mcp::credentials;
+use crate::domain::mcp::{McpServer, credentials};
 use crate::domain::output_schema::OutputSchema;
 use crate::domain::settings::Sandbox;
 use crate::error::{Error, ErrorKind, Result};
 use crate::git::{self, Change, ChangeKind, Exempt, GitError, Real, Repo, display_path};
+use crate::github::actions_environment::ActionsEnvironment;
+use crate::github::lookup::Checkout;
 use crate::github::request::RunRequest;
-use crate::run::begin::beginning::{Beginning, Earlier, Place, spent_of};
+use crate::run::begin::beginning::Place;
 use crate::run::begin::isolation::{Isolation, Scope, isolation};
 use crate::run::begin::model_gateway::require_gateway;
-use crate::run::begin::prepare::{Prepared, Source, config_path};
+use crate::run::begin::prepare::{Prepared, config_path, parse_config};
 use crate::run::begin::repository;
-use crate::run::begin::required_agents::{
-    require_commands_of_roles, require_logins, require_programs,
+use crate::run::begin::requirements::{
+    fall_back, require_commands_of_roles, require_logins, require_programs,
 };
-use crate::run::begin::work::Work;
+use crate::run::begin::resume::take_over;
+use crate::run::begin::work::{Source, Work};
 use crate::run::deliver::jj;
 use crate::run::deliver::reporting::Reporting;
 use crate::run::state::cached_repo::CachedRepo;
@@ -27,7 +30,7 @@ use crate::run::state::layout::{Folder, RunFile};
 use crate::run::state::past_runs::{check_artifacts, lies_in};
 use crate::run::state::places::{resolved, runs_of};
 use crate::secrets::sources::redactor_of;
-use crate::settings::DEFAULT_FILE;
+use crate::settings::{DEFAULT_FILE, TaskConfig};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,10 +39,6 @@ use tokio::runtime::Runtime;
 /// A run that is ready for its first event.
 pub(crate) struct Opened {
     pub(crate) place: Place,
-    /// Where an earlier process of the run stopped.
-    pub(crate) earlier: Option<Earlier>,
-    /// The spend of that process, if it ran on another machine.
-    pub(crate) spent_elsewhere: Option<Spend>,
     pub(crate) isolation: Isolation,
     pub(crate) schema: Option<OutputSchema>,
 }
@@ -49,85 +48,88 @@ pub(crate) fn open(
     context: &Context,
     args: &RunArgs,
     prepared: &mut Prepared,
-    request: Option<&RunRequest>,
-    mut beginning: Beginning,
     runtime: &Runtime,
 ) -> Result<(Opened, Reporting)> {
-    let schema = prepared
-        .output_schema
-        .as_ref()
-        .map(|source| source.load(context, &prepared.real, request, beginning.repo()))
+    let mut place = prepared.asked.place.take();
+    if let Some(place) = &mut place {
+        let ended = take_over(prepared, place)?;
+        prepared.asked.warnings.extend(ended);
+    }
+    let logins = prepared.run.setup.is_empty();
+    let configs = prepared.tasks.iter_mut().map(|(_, config)| config);
+    let replaced = fall_back(context, configs, logins);
+    prepared.asked.warnings.extend(replaced);
+    decide_servers(context, args, prepared)?;
+    let asked = &prepared.asked;
+    let repo = place.as_ref().map(|place| &*place.repo);
+    let schema = prepared.output_schema.as_ref();
+    let schema = schema
+        .map(|source| source.load(context, &asked.real, prepared.request(), repo))
         .transpose()?;
-    let configs = || prepared.tasks.iter().map(|(_, config)| config);
-    let run_dir = beginning.place().map(|place| place.run_dir.root());
-    let scope = Scope::of(context, &prepared.real, &prepared.run, configs(), run_dir);
+    let run_dir = place.as_ref().map(|place| place.run_dir.root());
+    let scope = Scope::of(
+        context,
+        &asked.real,
+        &prepared.run,
+        prepared.configs(),
+        run_dir,
+    );
     let isolation = runtime.block_on(isolation(&scope))?;
-    let filters = isolation.filters(Vec::new());
-    prepared.real.confine_filters(filters.clone());
-    let is_new = match beginning.place_mut() {
-        Some(place) => {
-            place.repo.confine_filters(filters);
-            false
-        }
-        None => true,
-    };
-    runtime.block_on(jj::prepare(context, &prepared.real, &isolation, !is_new))?;
+    prepared
+        .asked
+        .real
+        .confine_filters(isolation.filters(Vec::new()));
+    let real = &prepared.asked.real;
+    runtime.block_on(jj::prepare(context, real, &isolation, place.is_some()))?;
     require_agents(context, prepared)?;
-    refuse_read_only(&prepared.real, !prepared.run.settings.allow_dirty)?;
-    let (place, earlier, spent_elsewhere, reporting) = place(context, args, prepared, beginning)?;
+    refuse_read_only(real, !prepared.run.settings.allow_dirty)?;
+    let (place, reporting) = match place {
+        None => begin_new(context, args, prepared)?,
+        Some(mut place) => {
+            place.repo.confine_filters(isolation.filters(Vec::new()));
+            refuse_signer(prepared, &place.repo)?;
+            let reporting = open_reports(context, args, prepared, &place.run_dir)?;
+            (place, reporting)
+        }
+    };
     isolation.make_directories();
     let opened = Opened {
         place,
-        earlier,
-        spent_elsewhere,
         isolation,
         schema,
     };
     Ok((opened, reporting))
 }
 
-/// Requires the agents' programs and logins, as far as no setup command may provide them.
-fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
-    if !prepared.work.has_agent() {
-        return Ok(());
-    }
-    let configs = || prepared.tasks.iter().map(|(_, config)| config);
-    require_programs(context, configs())?;
-    if prepared.run.setup.is_empty() {
-        require_commands_of_roles(context, prepared.real.work_tree(), configs())?;
-        require_logins(context, configs())?;
-    }
-    require_gateway(context, &prepared.run, configs())
-}
-
-/// The place of the run and its reports.
-fn place(
+fn open_reports(
     context: &Context,
     args: &RunArgs,
     prepared: &Prepared,
-    beginning: Beginning,
-) -> Result<(Place, Option<Earlier>, Option<Spend>, Reporting)> {
-    let (place, earlier, elsewhere) = match beginning {
-        Beginning::New => {
-            let (place, reporting) = begin_new(context, args, prepared)?;
-            return Ok((place, None, None, reporting));
-        }
-        Beginning::Resumed(place, earlier) => (place, earlier, None),
-        Beginning::Restored(place, earlier) => {
-            let spent = spent_of(&earlier);
-            (place, earlier, Some(spent))
-        }
-    };
-    refuse_signer(prepared, &place.repo)?;
-    let reporting = Reporting::open(
+    run_dir: &RunDir,
+) -> Result<Reporting> {
+    let earlier = prepared.asked.earlier.as_ref();
+    Reporting::open(
         context,
         &prepared.run.settings,
         args.output,
-        &place.run_dir,
-        prepared.real.work_tree(),
-        Some(&earlier.summary),
-    )?;
-    Ok((place, Some(earlier), elsewhere, reporting))
+        run_dir,
+        prepared.asked.real.work_tree(),
+        earlier.map(|earlier| &earlier.summary),
+    )
+}
+
+/// Requires the agents' programs and logins, as far as no setup command may provide them.
+fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
+    if !prepared.asked.work.has_agent() {
+        return Ok(());
+    }
+    require_programs(context, prepared.configs())?;
+    if prepared.run.setup.is_empty() {
+        let work_tree = prepared.asked.real.work_tree();
+        require_commands_of_roles(context, work_tree, prepared.configs())?;
+        require_logins(context, prepared.configs())?;
+    }
+    require_gateway(context, &prepared.run, prepared.configs())
 }
 
 const ELSEWHERE: &str =
@@ -136,42 +138,32 @@ const ELSEWHERE: &str =
 const GIT_FAILS: &str = "`git status` must work in the work tree, and the run directory needs free space; name another one with --run-dir";
 
 /// Creates the run directory and the private git directory of a new run, after the last checks.
-pub(crate) fn begin_new(
-    context: &Context,
-    args: &RunArgs,
-    prepared: &Prepared,
-) -> Result<(Place, Reporting)> {
-    if let Some(closed) = prepared.real.closed() {
+fn begin_new(context: &Context, args: &RunArgs, prepared: &Prepared) -> Result<(Place, Reporting)> {
+    let real = &prepared.asked.real;
+    if let Some(closed) = real.closed() {
         return Err(
             Error::environment(format!("{} cannot be written", closed.display()))
                 .hint("run as its owner, or change its permissions"),
         );
     }
     let run_id = uuid::Uuid::now_v7().to_string();
-    let runs = runs_of(context, prepared.real.work_tree());
+    let runs = runs_of(context, real.work_tree());
     let named = prepared.run.run_dir(context);
     let is_named = named.is_some();
     let root = named.unwrap_or_else(|| runs.join(&run_id));
     let variable = (!is_named).then(|| context.names_place_of_runs());
-    refuse_directory(&prepared.real, &root, variable)?;
+    refuse_directory(real, &root, variable)?;
     let existed = root.exists();
     let redactor = redactor_of(&context.env, &credentials(&prepared.run.mcp));
-    let run_dir = RunDir::create(&root, Arc::new(redactor))
-        .map_err(|error| Error::environment(format!("{error:#}")))
-        .map_err(|error| match variable {
+    let run_dir = RunDir::create(&root, Arc::new(redactor)).map_err(|error| {
+        let error = Error::environment(format!("{error:#}"));
+        match variable {
             None => error.hint(ELSEWHERE),
             Some(variable) => error.hint(format!("{ELSEWHERE} or in {variable}")),
-        })?;
+        }
+    })?;
     let ready = open_repository(context, prepared, &run_dir).and_then(|repo| {
-        let reporting = Reporting::open(
-            context,
-            &prepared.run.settings,
-            args.output,
-            &run_dir,
-            prepared.real.work_tree(),
-            None,
-        )
-        .map_err(elsewhere)?;
+        let reporting = open_reports(context, args, prepared, &run_dir).map_err(elsewhere)?;
         record(context, args, prepared, &run_dir, &run_id).map_err(elsewhere)?;
         Ok((repo, reporting))
     });
@@ -217,7 +209,7 @@ fn refuse_directory(real: &Real, root: &Path, variable: Option<&str>) -> Result<
 }
 
 /// Refuses a work tree, or a git directory to commit to, that is read-only, before an agent has worked.
-pub(crate) fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
+fn refuse_read_only(real: &Real, commits: bool) -> Result<()> {
     let of_git = [
         real.common_dir().to_path_buf(),
         real.common_dir().join("objects"),
@@ -242,36 +234,30 @@ fn record(
     run_dir: &RunDir,
     run_id: &str,
 ) -> Result<()> {
-    let work_tree = prepared.real.work_tree();
+    let asked = &prepared.asked;
+    let work_tree = asked.real.work_tree();
+    let file = prepared.book.file.as_ref();
+    let (prompt, text) = match &asked.source {
+        Source::Prompt(text) => (Some(text.clone()), None),
+        Source::Text(text) => (None, Some(text.clone())),
+        Source::File(_) | Source::Known { .. } => (None, None),
+    };
+    let config = config_path(context, &args.common, work_tree);
     let manifest = Manifest {
         v: 1,
         run_id: run_id.to_owned(),
         work_tree: work_tree.to_path_buf(),
-        plan: prepared
-            .book
-            .file
-            .as_ref()
-            .map(|file| PlanPath(file.path.clone())),
-        prompt: match &prepared.source {
-            Source::Prompt(text) => Some(text.clone()),
-            _ => None,
-        },
-        text: match &prepared.source {
-            Source::Text(text) => Some(text.clone()),
-            _ => None,
-        },
+        plan: file.map(|file| PlanPath(file.path.clone())),
+        prompt,
+        text,
         tasks: args.tasks.clone(),
-        shards: match &prepared.work {
-            Work::Integration(shards) => shards.clone(),
-            _ => Vec::new(),
-        },
-        config: Some(config_path(context, &args.common, work_tree))
-            .filter(|path| *path != work_tree.join(DEFAULT_FILE)),
-        directory: prepared.directory.clone(),
-        trusted: prepared.trusted.clone(),
-        flags: serde_json::to_value(&args.settings).map_err(anyhow::Error::from)?,
-        is_draft: prepared.work.is_draft(),
-        reviewed: prepared.work.reviewed().cloned(),
+        shards: args.shards.clone(),
+        config: Some(config).filter(|path| *path != work_tree.join(DEFAULT_FILE)),
+        directory: asked.directory.clone(),
+        trusted: asked.trusted.clone(),
+        flags: serde_json::to_value(&args.settings)?,
+        is_draft: asked.work.is_draft(),
+        reviewed: asked.work.reviewed().cloned(),
     };
     run_dir.write(RunFile::Plan, prepared.book.text().as_bytes())?;
     run_dir.write_manifest(&manifest)?;
@@ -299,27 +285,22 @@ fn elsewhere(error: Error) -> Error {
 
 /// The error of a git operation at the start of a run.
 fn of_git(error: &GitError) -> Error {
-    repository::of_git(
-        error,
-        match error {
-            GitError::Failed { .. } => GIT_FAILS,
-            _ => ELSEWHERE,
-        },
-    )
+    let remedy = match error {
+        GitError::Failed { .. } => GIT_FAILS,
+        _ => ELSEWHERE,
+    };
+    repository::of_git(error, remedy)
 }
 
 fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> Result<CachedRepo> {
-    let repo = Repo::create(prepared.real.clone(), &run_dir.folder(Folder::Git));
-    let repo = repo
-        .and_then(|mut repo| {
-            leave_out_events(context, &prepared.run.settings, &mut repo)?;
-            Ok(repo)
-        })
-        .map_err(|error| of_git(&error))?;
+    let real = &prepared.asked.real;
+    let mut repo =
+        Repo::create(real.clone(), &run_dir.folder(Folder::Git)).map_err(|error| of_git(&error))?;
+    leave_out_events(context, &prepared.run.settings, &mut repo).map_err(|error| of_git(&error))?;
     refuse_signer(prepared, &repo)?;
     let mut repo = CachedRepo::new(repo);
     if !prepared.run.settings.allow_dirty {
-        let known = check_artifacts(context, prepared.real.work_tree());
+        let known = check_artifacts(context, real.work_tree());
         let there = refuse_dirty(prepared, &mut repo, known)?;
         if !there.is_empty() {
             let written = run_dir.write_json(RunFile::CheckArtifacts, &there);
@@ -331,11 +312,9 @@ fn open_repository(context: &Context, prepared: &Prepared, run_dir: &RunDir) -> 
 
 /// Refuses to sign commits with a program of the work tree: it would run with all rights of Sprag's user, and an
 /// agent can change it.
-pub(crate) fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
-    let signer = repo
-        .signer_in_repository()
-        .filter(|_| prepared.run.settings.sandbox != Sandbox::Off);
-    match signer {
+fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
+    let is_open = prepared.run.settings.sandbox == Sandbox::Off;
+    match repo.signer_in_repository().filter(|_| !is_open) {
         None => Ok(()),
         Some(signer) => Err(Error::config(format!(
             "commits are signed with {}, which the agent can change",
@@ -348,6 +327,9 @@ pub(crate) fn refuse_signer(prepared: &Prepared, repo: &Repo) -> Result<()> {
 
 /// The most warnings of git that an error repeats, such as one about a filter that fails.
 const SAID: usize = 5;
+
+/// The most changed files that an error lists.
+const LISTED: usize = 20;
 
 /// Requires a clean work tree, so that all later changes are the agent's work. An untracked plan is
 /// allowed, because it becomes part of the first commit. So are the untracked files in `known`, which
@@ -363,12 +345,10 @@ fn refuse_dirty(
         plan: prepared.book.exempt(),
     };
     let state = repo.snapshot(&exempt).map_err(|error| of_git(&error))?;
-    let plan = prepared
-        .book
-        .file
-        .as_ref()
-        .and_then(|file| file.in_tree.as_deref());
-    let in_jj = jj::has_jj(&prepared.real);
+    let file = prepared.book.file.as_ref();
+    let plan = file.and_then(|file| file.in_tree.as_deref());
+    let real = &prepared.asked.real;
+    let in_jj = jj::has_jj(real);
     // jj puts every new file into git's index.
     let is_new = |change: &Change| change.untracked || (in_jj && change.kind == ChangeKind::Added);
     let is_new_plan = |change: &Change| Some(change.path.as_slice()) == plan && is_new(change);
@@ -380,27 +360,23 @@ fn refuse_dirty(
         return Ok(state.check_artifacts.clone());
     }
     let remedy = git::jj_remedy(dirty.iter().map(|change| &*change.path));
-    let dirty = entries(&dirty, &prepared.real);
-    let shown = dirty
-        .iter()
-        .take(20)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("\n    ");
-    let more = match dirty.len() {
-        0..=20 => String::new(),
-        n => format!("\n    and {} more", n - 20),
+    let dirty = entries(&dirty, real);
+    let shown = dirty[..dirty.len().min(LISTED)].join("\n    ");
+    let more = match dirty.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!("\n    and {more} more"),
     };
     let error = Error::config(format!("the work tree is not clean:\n    {shown}{more}"));
     let said = state.warnings.iter().take(SAID);
     let error = said.fold(error, |error, warning| error.hint(warning.clone()));
-    let is_run = matches!(prepared.work, Work::Tasks | Work::Review(_));
-    let error = match (in_jj, is_run && !prepared.run.settings.keep_going) {
-        (true, _) => error.hint(remedy),
-        (false, true) => error
-            .hint("commit or stash these files, or use --allow-dirty (then nothing is committed)"),
-        // These exclude `allow_dirty`.
-        (false, false) => error.hint("commit or stash these files"),
+    let is_run = matches!(prepared.asked.work, Work::Tasks | Work::Review(_));
+    let error = if in_jj {
+        error.hint(remedy)
+    } else if is_run && !prepared.run.settings.keep_going {
+        error.hint("commit or stash these files, or use --allow-dirty (then nothing is committed)")
+    } else {
+        // This excludes `allow_dirty`.
+        error.hint("commit or stash these files")
     };
     Err(if is_run {
         error.hint("to continue an interrupted run, use --resume")
@@ -411,9 +387,8 @@ fn refuse_dirty(
 
 /// The changed files for a message. Files in an untracked directory are shown as that directory.
 fn entries(dirty: &[&Change], real: &Real) -> Vec<String> {
-    let folded =
-        git::uncommitted_changes(real).map(|uncommitted_changes| uncommitted_changes.untracked);
-    let folded = folded.unwrap_or_default();
+    let changes = git::uncommitted_changes(real);
+    let folded = changes.map(|changes| changes.untracked).unwrap_or_default();
     let entry = |change: &&Change| {
         let path = display_path(&change.path);
         let within = folded.iter().find(|it| lies_in(&path, it));
@@ -422,4 +397,61 @@ fn entries(dirty: &[&Change], real: &Real) -> Vec<String> {
     let mut entries: Vec<String> = dirty.iter().map(entry).collect();
     entries.dedup();
     entries
+}
+
+/// Decides which servers the agents get. On a pull request, a declaration in its head does not count.
+///
+/// # Errors
+/// When the base cannot be read, or its configuration is invalid.
+pub(crate) fn decide_servers(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &mut Prepared,
+) -> Result<()> {
+    let declared = std::mem::take(&mut prepared.run.mcp);
+    // A fork's configuration is that of the default branch already.
+    let of_head = |request: &&RunRequest| request.is_pull && !request.context.report_only;
+    prepared.run.mcp = match prepared.request().filter(of_head) {
+        Some(request) if !declared.is_empty() => {
+            let base = request.base_ref.clone().unwrap_or_default();
+            let trusted = of_branch(context, args, prepared, &base)?;
+            let ignored = declared.iter().filter(|server| !trusted.contains(server));
+            let ignored: Vec<&str> = ignored.map(|server| server.name.as_str()).collect();
+            if !ignored.is_empty() {
+                prepared.asked.warnings.push(format!(
+                    "the MCP servers of the pull request's head are ignored, since its base {base} does not declare them so: {}",
+                    ignored.join(", ")
+                ));
+            }
+            trusted
+        }
+        _ => declared,
+    };
+    let gets_none = |task: &TaskConfig| matches!(task.agent, Agent::Cli(CliAgent::Command { .. }));
+    if !prepared.run.mcp.is_empty() && prepared.configs().any(gets_none) {
+        let warning = "the agents of `agent_command` get no MCP servers";
+        prepared.asked.warnings.push(warning.into());
+    }
+    Ok(())
+}
+
+/// The servers in the configuration of a branch. A file outside of the work tree is nobody's head.
+fn of_branch(
+    context: &Context,
+    args: &RunArgs,
+    prepared: &Prepared,
+    base: &str,
+) -> Result<Vec<McpServer>> {
+    let real = &prepared.asked.real;
+    let path = config_path(context, &args.common, real.work_tree());
+    let (Ok(inside), Some(actions)) = (
+        path.strip_prefix(real.work_tree()),
+        ActionsEnvironment::of(context),
+    ) else {
+        return Ok(Vec::new());
+    };
+    let checkout = Checkout::of(context, &actions, real);
+    let text = checkout.file_of_branch(base, inside)?.unwrap_or_default();
+    let name = format!("{}, on {base}", inside.display());
+    Ok(parse_config(&name, &text)?.mcp)
 }

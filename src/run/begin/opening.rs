@@ -1,39 +1,34 @@
 //! The state of a run before its first step, and the event that reports its start.
 
 use crate::context::Context;
-use crate::domain::attempt::Spend;
 use crate::domain::checks::verdict::ordered;
 use crate::domain::continuation::Directories;
 use crate::domain::event::{EventKind, PlanLine, RunStarted, TaskLine, WarningTopic};
 use crate::domain::mcp::credentials;
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
-use crate::domain::settings::OnFinding;
 use crate::domain::summary::NO_AGENT;
 use crate::error::Result;
 use crate::github::actions_environment;
 use crate::github::request::RunRequest;
 use crate::process::{self, Cancel, CancelReason};
-use crate::run::begin::beginning::{Earlier, Place, RunPlan, load_statuses, spent};
+use crate::run::begin::beginning::{Earlier, Place, RunPlan};
 use crate::run::begin::model_gateway::ModelGateway;
 use crate::run::begin::open::Opened;
-use crate::run::begin::prepare::Source;
-use crate::run::begin::work::Work;
+use crate::run::begin::prepare::Prepared;
 use crate::run::deliver::work_keeper::{WorkKeeper, reference};
 use crate::run::deliver::{cost_limits, jj};
 use crate::run::state::accounts::Accounts;
 use crate::run::state::agent_files::AgentFiles;
-use crate::run::state::answer::TaskAnswer;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::notes::Notes;
 use crate::run::state::orderly_end::forget_orderly_end;
 use crate::run::state::parts::{Parts, TaskStart};
-use crate::run::state::plan_state::PlanState;
 use crate::run::state::runner_files::RunnerFiles;
 use crate::run::state::setup::Setup;
 use crate::run::state::work_tree::WorkTree;
 use crate::secrets::sources::detector;
-use crate::settings::{DEFAULT_FILE, RunConfig, TaskConfig};
+use crate::settings::{DEFAULT_FILE, TaskConfig};
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -42,22 +37,22 @@ use std::time::Duration;
 pub(crate) fn parts<'e>(
     context: &Context,
     opened: Opened,
-    plan: PlanState,
-    config: RunConfig,
-    work: &Work,
+    prepared: &Prepared,
     cancel: Cancel,
     emit: Emitter<'e>,
 ) -> Parts<'e> {
+    let Opened {
+        place,
+        mut isolation,
+        schema,
+    } = opened;
     let Place {
         run_dir,
         run_id,
         repo,
-    } = opened.place;
-    let mut isolation = opened.isolation;
+    } = place;
+    let (plan, config) = (prepared.book.clone(), prepared.run.clone());
     let ignore = config.progress_ignore.clone();
-    let network = actions_environment::network(context);
-    let gateway = ModelGateway::of(context, &config, &network, isolation.take_proxy());
-    let detector = detector(&context.env, &credentials(&config.mcp));
     let mut parts = Parts {
         notes: Notes::of(&run_dir, &run_id, &plan),
         tree: WorkTree::new(repo, plan, run_dir.clone(), ignore),
@@ -68,19 +63,19 @@ pub(crate) fn parts<'e>(
             redactor: run_dir.redactor(),
             run_dir,
             run_id,
-            network,
             env: context.env.clone(),
             is_root: context.is_root,
             in_actions: context.in_actions(),
             cancel,
-            config,
             agent_files: AgentFiles::default(),
-            output_schema: opened.schema,
+            output_schema: schema,
+            gateway: ModelGateway::of(context, &config, isolation.take_proxy()),
+            network: actions_environment::network(context),
             isolation,
-            gateway,
-            reviewed: work.reviewed().cloned(),
+            reviewed: prepared.asked.work.reviewed().cloned(),
             runner_files: RunnerFiles::record(context),
-            detector,
+            detector: detector(&context.env, &credentials(&config.mcp)),
+            config,
         },
     };
     let real = parts.tree.repo.real();
@@ -93,21 +88,18 @@ pub(crate) fn parts<'e>(
 /// Everything that cancels the run: signals, the death of the runner, the deadline.
 pub(crate) fn cancels(context: &Context, deadline: Option<Duration>) -> Result<Cancel> {
     let cancel = Cancel::new();
-    process::listen(&cancel).map_err(anyhow::Error::from)?;
+    process::listen(&cancel)?;
     if context.in_actions() {
-        process::watch_parent(&cancel).map_err(anyhow::Error::from)?;
+        process::watch_parent(&cancel)?;
     }
-    watch_deadline(&cancel, deadline);
+    if let Some(deadline) = deadline {
+        let cancel = cancel.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(deadline).await;
+            cancel.trigger(CancelReason::Deadline);
+        });
+    }
     Ok(cancel)
-}
-
-fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
-    let Some(deadline) = deadline else { return };
-    let cancel = cancel.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(deadline).await;
-        cancel.trigger(CancelReason::Deadline);
-    });
 }
 
 /// Loads what the run's earlier processes left, determines where unfinished work is kept, and applies the daily
@@ -118,10 +110,10 @@ fn watch_deadline(cancel: &Cancel, deadline: Option<Duration>) {
 pub(crate) async fn load(
     context: &Context,
     parts: &mut Parts<'_>,
-    ready: &ReadyTasks<'_>,
-    earlier: Option<&Earlier>,
-    spent_elsewhere: Option<Spend>,
+    prepared: &Prepared,
 ) -> Result<Option<String>> {
+    let asked = &prepared.asked;
+    let earlier = asked.earlier.as_ref();
     match earlier {
         Some(earlier) => load_results(parts, earlier)?,
         // Files that the checks of earlier runs left behind.
@@ -130,22 +122,23 @@ pub(crate) async fn load(
             warn_of_left_files(parts);
         }
     }
-    let set = parts.setup.config.settings.agent_config;
-    parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, ready.request)?;
+    let (set, request) = (prepared.run.settings.agent_config, prepared.request());
+    parts.setup.agent_files = AgentFiles::resolve(context, &parts.tree.repo, set, request)?;
     let base = parts.tree.repo.base();
     parts.setup.save_start_commit(base.clone())?;
     jj::record_operation(&parts.setup, &parts.tree, &mut parts.emit).await?;
-    if !ready.work.has_agent() {
+    if !asked.work.has_agent() {
         return Ok(None);
     }
+    let elsewhere = earlier.filter(|earlier| earlier.was_elsewhere);
     // A merge is always made anew from its two sides, so it needs no saved work.
     let keeps_work = |it: &&RunRequest| !it.context.merges_base && parts.setup.reviewed.is_none();
-    parts.keeper = ready.request.filter(keeps_work).and_then(|request| {
-        let work_tree = parts.tree.repo.real().work_tree();
-        let name = reference(request, ready.source, work_tree)?;
-        WorkKeeper::of(context, request, name, base, spent_elsewhere.is_some())
+    parts.keeper = request.filter(keeps_work).and_then(|request| {
+        let name = reference(request, &asked.source, asked.real.work_tree())?;
+        WorkKeeper::of(context, request, name, base, elsewhere.is_some())
     });
-    Ok(cost_limits::apply_daily_limit(context, parts, ready.request, spent_elsewhere).await)
+    let elsewhere = elsewhere.map(Earlier::spent);
+    Ok(cost_limits::apply_daily_limit(context, parts, request, elsewhere).await)
 }
 
 /// Restores the results of an earlier process of the run.
@@ -155,8 +148,8 @@ fn load_results(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
     let deadline = &mut parts.setup.config.settings.deadline;
     *deadline = deadline.map(|limit| limit.saturating_add(before));
     let keep_going = parts.setup.config.settings.keep_going;
-    load_statuses(&mut parts.tree.plan, earlier, keep_going);
-    parts.accounts.spent = spent(earlier);
+    earlier.load_statuses(&mut parts.tree.plan, keep_going);
+    parts.accounts.spent = earlier.spent_on_ended_tasks();
     parts.accounts.changed_files = earlier.summary.changed_files_so_far();
     Ok(forget_orderly_end(&parts.setup.run_dir)?)
 }
@@ -173,57 +166,33 @@ fn warn_of_left_files(parts: &mut Parts<'_>) {
 }
 
 /// The tasks to run, each with what an earlier process left of it.
-pub(crate) fn run_plan(
-    parts: &Parts<'_>,
-    tasks: Vec<(Task, TaskConfig)>,
-    named: &[TaskId],
-    earlier: Option<Earlier>,
-    answer: Option<&TaskAnswer>,
-    no_changes: OnFinding,
-) -> RunPlan {
-    let (outcomes, mut histories, mut agent_commits) = match earlier {
-        Some(earlier) => (earlier.outcomes, earlier.histories, earlier.agent_commits),
-        None => Default::default(),
-    };
+pub(crate) fn run_plan(parts: &Parts<'_>, prepared: &mut Prepared) -> RunPlan {
+    let mut earlier = prepared.asked.earlier.take().unwrap_or_default();
     let state = &parts.tree.plan;
     let all = state.plan.tasks.iter();
     let done = all.filter(|task| state.is_done(&task.id));
+    let tasks = std::mem::take(&mut prepared.tasks).into_iter();
+    let tasks = tasks.map(|(task, config)| {
+        let id = task.id.as_str();
+        let answer = prepared.answer.as_ref();
+        let start = TaskStart {
+            config,
+            continues_session: answer.is_some_and(|it| it.task == id && it.is_new),
+            earlier: earlier.histories.remove(id).unwrap_or_default(),
+            agent_commits: earlier.agent_commits.remove(id).unwrap_or_default(),
+        };
+        (task, start)
+    });
     RunPlan {
         done_before: done.map(|task| task.id.to_string()).collect(),
-        tasks: tasks
-            .into_iter()
-            .map(|(task, config)| {
-                let earlier = histories.remove(task.id.as_str()).unwrap_or_default();
-                let agent_commits = agent_commits.remove(task.id.as_str()).unwrap_or_default();
-                let answered = answer.filter(|answer| answer.task == task.id.as_str());
-                let start = TaskStart {
-                    config,
-                    continues_session: answered.is_some_and(|answer| answer.is_new),
-                    earlier,
-                    agent_commits,
-                };
-                (task, start)
-            })
-            .collect(),
-        outcomes,
+        tasks: tasks.collect(),
+        outcomes: earlier.outcomes,
         rules: Rules {
-            keep_going: parts.setup.config.settings.keep_going,
-            no_changes,
-            alone: named.iter().map(ToString::to_string).collect(),
+            keep_going: prepared.run.settings.keep_going,
+            no_changes: prepared.run.settings.if_no_changes,
+            alone: prepared.named.iter().map(ToString::to_string).collect(),
         },
     }
-}
-
-/// The plan and the request of a run at its start.
-pub(crate) struct ReadyTasks<'a> {
-    pub(crate) request: Option<&'a RunRequest>,
-    pub(crate) work: &'a Work,
-    pub(crate) source: &'a Source,
-    /// All tasks of the plan.
-    pub(crate) all: &'a [Task],
-    /// The tasks to run.
-    pub(crate) tasks: &'a [(Task, TaskConfig)],
-    pub(crate) resumed: bool,
 }
 
 /// Loads the notes for a new run. Emits the start of the run and then the warnings for the user. `limits` are the
@@ -234,16 +203,17 @@ pub(crate) struct ReadyTasks<'a> {
 pub(crate) fn report_start(
     context: &Context,
     parts: &mut Parts<'_>,
-    ready: &ReadyTasks<'_>,
+    prepared: &Prepared,
     limits: Option<String>,
-    warnings: &[String],
 ) -> Result<()> {
-    let started = started(context, parts, ready, limits);
-    let merges = ready.request.is_some_and(|it| it.context.merges_base);
-    if !ready.resumed && ready.work.has_agent() && !merges {
+    let started = started(context, parts, prepared, limits);
+    let (asked, request) = (&prepared.asked, prepared.request());
+    let is_new = asked.earlier.is_none();
+    let merges = request.is_some_and(|it| it.context.merges_base);
+    if is_new && asked.work.has_agent() && !merges {
         let keeper = parts.keeper.as_mut();
         let elsewhere = keeper.and_then(|keeper| keeper.notes(&parts.tree));
-        let work_tree = parts.tree.repo.real().work_tree();
+        let work_tree = asked.real.work_tree();
         parts
             .notes
             .load(context, work_tree, &parts.setup.run_dir, elsewhere)?;
@@ -254,11 +224,15 @@ pub(crate) fn report_start(
         warn_of_detached_head(parts);
     }
     warn_of_held_lock(parts);
-    for warning in warnings.iter().chain(parts.setup.isolation.warnings()) {
+    for warning in asked
+        .warnings
+        .iter()
+        .chain(parts.setup.isolation.warnings())
+    {
         parts.emit.warn(warning);
     }
-    let of_fork = ready.request.is_some_and(|it| it.context.report_only);
-    if of_fork && !ready.resumed && parts.setup.reviewed.is_none() {
+    let of_fork = request.is_some_and(|it| it.context.report_only);
+    if of_fork && is_new && parts.setup.reviewed.is_none() {
         parts.emit.warn_about(
             WarningTopic::FromFork,
             "the pull request is from a fork: nothing is pushed, the work is only reported",
@@ -295,17 +269,16 @@ fn warn_of_held_lock(parts: &mut Parts<'_>) {
 fn started(
     context: &Context,
     parts: &mut Parts<'_>,
-    ready: &ReadyTasks<'_>,
+    prepared: &Prepared,
     limits: Option<String>,
 ) -> RunStarted {
-    let tasks = ready.tasks;
+    let (asked, tasks) = (&prepared.asked, &prepared.tasks);
     // Warnings about the tree are emitted after this event.
     let exempt = parts.tree.exempt();
     let seen = parts.tree.repo.last_snapshot(&exempt).ok();
-    let branch = seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch));
     let plan = &parts.tree.plan;
-    let first = tasks.first().map(|(_, config)| config);
-    let agent = first.filter(|_| ready.work.has_agent());
+    let first = prepared.configs().next();
+    let agent = first.filter(|_| asked.work.has_agent());
     let selected: HashMap<&TaskId, &TaskConfig> = tasks
         .iter()
         .map(|(task, config)| (&task.id, config))
@@ -321,62 +294,70 @@ fn started(
             max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
-    // The configuration of a task's own directory is not read.
-    let place = tasks.first().map(|(task, config)| match task.directory {
-        None => place(parts.tree.repo.real().work_tree(), &config.directory),
-        Some(_) => format!("works in {}", config.directory),
-    });
-    let place = place.filter(|_| first.is_some_and(|config| !config.directory.is_empty()));
-    let hooks = parts.tree.repo.idle_hooks();
-    let idle = (!hooks.is_empty()).then(|| format!("hooks that do not run: {}", hooks.join(", ")));
-    let filters = parts.tree.repo.lost_filters();
-    let lost = (!filters.is_empty()).then(|| {
-        format!(
-            "filters of .gitattributes that are not set up here, so that files are committed as they are or not at all: {} (for lfs: install git-lfs and run `git lfs install`)",
-            filters.join(", ")
-        )
-    });
     RunStarted {
         run_id: parts.setup.run_id.clone(),
         plan: PlanLine {
             title: plan.plan.title.clone(),
             path: plan.file.as_ref().map(|file| file.name.clone()),
         },
-        branch,
+        branch: seen.and_then(|seen| seen.known.branch.as_deref().map(short_branch)),
         base: parts.tree.repo.base().map(|id| id.0),
         agent: agent
             .map_or(NO_AGENT, |config| config.agent.name())
             .to_owned(),
         checks: first.map_or_else(Vec::new, |config| {
-            ordered(&config.checks)
-                .into_iter()
-                .map(|check| check.name.clone())
-                .collect()
+            let checks = ordered(&config.checks).into_iter();
+            checks.map(|check| check.name.clone()).collect()
         }),
-        tasks: ready.all.iter().map(line).collect(),
+        tasks: prepared.all.iter().map(line).collect(),
         run_dir: parts.setup.run_dir.root().display().to_string(),
-        resumed: ready.resumed,
-        name: ready
-            .request
+        resumed: asked.earlier.is_some(),
+        name: prepared
+            .request()
             .map(|it| it.context.place.name.as_str().to_owned()),
         limits,
         model: agent.and_then(|config| config.settings.model.clone()),
         host: context.host(),
         sandbox: Some(parts.setup.isolation.line().clone()),
-        gateway: parts
-            .setup
-            .gateway
-            .lines(tasks.iter().map(|(_, config)| config)),
-        continuation: ready.work.continuation(context.in_actions(), ready.request),
-        allow_dirty: parts.setup.config.settings.allow_dirty,
-        directories: directories(context, parts.tree.repo.real().work_tree()),
-        understood: place
-            .into_iter()
-            .chain(plan.plan.understood())
-            .chain(idle)
-            .chain(lost)
-            .collect(),
+        gateway: parts.setup.gateway.lines(prepared.configs()),
+        continuation: asked
+            .work
+            .continuation(context.in_actions(), prepared.request()),
+        allow_dirty: prepared.run.settings.allow_dirty,
+        directories: directories(context, asked.real.work_tree()),
+        understood: understood(parts, prepared),
     }
+}
+
+/// What a reader may not expect: where the run works, how the plan was read, and what of git does not run.
+fn understood(parts: &Parts<'_>, prepared: &Prepared) -> Vec<String> {
+    let first = prepared.tasks.first();
+    let place = first.filter(|(_, config)| !config.directory.is_empty());
+    let place = place.map(|(task, config)| {
+        let below = &config.directory;
+        let own = format!("{below}/{DEFAULT_FILE}");
+        // The configuration of a task's own directory is not read.
+        let is_read = task.directory.is_none();
+        if is_read && prepared.asked.real.work_tree().join(&own).is_file() {
+            format!("works in {below}, with the configuration {own}")
+        } else {
+            format!("works in {below}")
+        }
+    });
+    let mut understood: Vec<String> = place.into_iter().collect();
+    understood.extend(parts.tree.plan.plan.understood());
+    let hooks = parts.tree.repo.idle_hooks();
+    if !hooks.is_empty() {
+        understood.push(format!("hooks that do not run: {}", hooks.join(", ")));
+    }
+    let filters = parts.tree.repo.lost_filters();
+    if !filters.is_empty() {
+        understood.push(format!(
+            "filters of .gitattributes that are not set up here, so that files are committed as they are or not at all: {} (for lfs: install git-lfs and run `git lfs install`)",
+            filters.join(", ")
+        ));
+    }
+    understood
 }
 
 /// What differs from a shell at the root of the repository.
@@ -387,16 +368,6 @@ fn directories(context: &Context, work_tree: &Path) -> Directories {
     Directories {
         root: (!is_root).then(|| named(work_tree)),
         chosen: context.cwd_is_chosen.then(|| named(&context.cwd)),
-    }
-}
-
-/// Where the first task works, and the configuration that is in that directory.
-fn place(work_tree: &Path, below: &str) -> String {
-    let own = format!("{below}/{DEFAULT_FILE}");
-    if work_tree.join(&own).is_file() {
-        format!("works in {below}, with the configuration {own}")
-    } else {
-        format!("works in {below}")
     }
 }
 

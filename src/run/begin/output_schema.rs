@@ -75,24 +75,17 @@ fn read(
     let actions = ActionsEnvironment::of(context);
     match (path.strip_prefix(real.work_tree()), base, actions, repo) {
         (Ok(inside), Some(base), Some(actions), _) => {
-            let found = Checkout {
-                context,
-                actions: &actions,
-                real,
-            }
-            .file_of_branch(base, inside)?;
+            let checkout = Checkout::of(context, &actions, real);
+            let found = checkout.file_of_branch(base, inside)?;
             found.ok_or_else(|| {
-                Error::config(format!(
-                    "the branch {base} has no {WHAT} {}",
-                    inside.display()
-                ))
-                .hint("on a pull request it is read from the base branch: commit it there first")
+                let path = inside.display();
+                Error::config(format!("the branch {base} has no {WHAT} {path}")).hint(
+                    "on a pull request it is read from the base branch: commit it there first",
+                )
             })
         }
         (Ok(inside), _, _, Some(repo)) => {
-            let kept = repo
-                .base_file(inside.as_os_str().as_bytes())
-                .map_err(|error| Error::environment(error.to_string()))?;
+            let kept = repo.base_file(inside.as_os_str().as_bytes())?;
             kept.map_or_else(|| settings::read_file(path, WHAT), Ok)
         }
         _ => settings::read_file(path, WHAT),

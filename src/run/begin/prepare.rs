@@ -1,209 +1,112 @@
 //! Collects and validates everything that a run needs, before anything is changed.
 
-use crate::cli::{Common, RunArgs};
+use crate::cli::Common;
 use crate::context::Context;
 use crate::domain::config_file::{self, ConfigFile};
-use crate::domain::plan::{self, Plan, Task, TaskId, TaskKind, TaskStatus};
-use crate::domain::settings::Settings;
-use crate::domain::text::{first_line, one_line};
+use crate::domain::plan::{self, Plan, Task, TaskId, TaskStatus};
+use crate::domain::settings::{COSTLY_RETRIES, Settings};
 use crate::error::{Error, Result};
 use crate::git::{Real, Repo, path_within};
-use crate::github::lookup::one_task;
+use crate::github::request::RunRequest;
+use crate::run::begin::beginning::{Earlier, Place};
 use crate::run::begin::output_schema::SchemaSource;
-use crate::run::begin::warnings;
-use crate::run::begin::work::Work;
+use crate::run::begin::requirements::missing;
+use crate::run::begin::work::{Source, Work};
 use crate::run::state::answer::TaskAnswer;
+use crate::run::state::lock::RunLock;
 use crate::run::state::plan_state::{PlanFile, PlanState};
+use crate::secrets::redact::MIN_SECRET_BYTES;
+use crate::secrets::sources::holds_secret;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The file name in messages for a plan without a file.
 const TEXT_NAME: &str = "plan.yaml";
 
-/// The source of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// A file.
-    File(PathBuf),
-    /// A prompt.
-    Prompt(String),
-    /// The text of a plan without a file, such as one from an issue.
-    Text(String),
-    /// A file with known content, for a resumed run: an interrupted turn may have changed the file in
-    /// the work tree.
-    Known {
-        /// The file's resolved path.
-        path: PathBuf,
-        /// The plan's content.
-        content: Vec<u8>,
-    },
+/// What a run is asked to do, from every source that is read.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Flags, inputs and variables.
+    pub(crate) above: Settings,
+    /// The configuration that the run trusts.
+    pub(crate) file: ConfigFile,
+    pub(crate) source: Source,
+    pub(crate) real: Real,
+    /// What is done with the plan.
+    pub(crate) work: Work,
+    /// Who requested it on GitHub, and where the work goes.
+    pub(crate) request: Option<RunRequest>,
+    /// Ids of the selected tasks; all tasks if empty.
+    pub(crate) tasks: Vec<String>,
+    /// Whether the tasks are only shown, and not run.
+    pub(crate) only_shown: bool,
+    /// The directory below the work tree in which the run works; empty for its root.
+    pub(crate) directory: String,
+    /// The text of the configuration that is used instead of the one on the run's branch.
+    pub(crate) trusted: Option<String>,
+    /// Held until the run ends.
+    pub(crate) lock: Option<RunLock>,
+    /// Warnings for the user.
+    pub(crate) warnings: Vec<String>,
+    /// The place of a run that began before, until it is opened.
+    pub(crate) place: Option<Place>,
+    /// The state that an earlier process of the run reached, if there was one.
+    pub(crate) earlier: Option<Earlier>,
 }
 
 /// Everything that a run needs, validated.
 #[derive(Debug)]
-pub struct Prepared {
-    /// The repository.
-    pub real: Real,
-    /// The source of the plan.
-    pub source: Source,
+pub(crate) struct Prepared {
+    pub(crate) asked: Asked,
     /// The plan and its file.
-    pub book: PlanState,
+    pub(crate) book: PlanState,
     /// The settings of the whole run.
-    pub run: RunConfig,
+    pub(crate) run: RunConfig,
     /// The selected unfinished tasks in order, with their settings.
-    pub tasks: Vec<(Task, TaskConfig)>,
+    pub(crate) tasks: Vec<(Task, TaskConfig)>,
     /// Settings of tasks that an earlier process of the run may have done. Their checks apply to its
     /// commits.
-    pub done: Vec<TaskConfig>,
+    pub(crate) done: Vec<TaskConfig>,
     /// All tasks of the plan in order.
-    pub all: Vec<Task>,
+    pub(crate) all: Vec<Task>,
     /// The tasks that the user selected by id.
-    pub named: Vec<TaskId>,
-    /// What is done with the plan.
-    pub work: Work,
-    /// Warnings for the user.
-    pub warnings: Vec<String>,
-    /// The directory below the work tree in which the run works; empty for its root.
-    pub directory: String,
-    /// The text of the configuration that is used instead of the one on the run's branch.
-    pub trusted: Option<String>,
+    pub(crate) named: Vec<TaskId>,
     /// The answers that a task has got.
     pub(crate) answer: Option<TaskAnswer>,
     /// The schema of the last task's structured output.
-    pub output_schema: Option<SchemaSource>,
+    pub(crate) output_schema: Option<SchemaSource>,
 }
 
 impl Prepared {
-    /// Leaves out what drafting a plan does not need, since it changes no code: setup commands and checks.
-    pub(crate) fn drafts_only(&mut self) {
-        self.run.settings.allow_dirty = false;
-        self.run.setup.clear();
-        for (_, config) in &mut self.tasks {
-            config.checks.clear();
-        }
+    /// The settings of the tasks to run.
+    pub(crate) fn configs(&self) -> impl Iterator<Item = &TaskConfig> {
+        self.tasks.iter().map(|(_, config)| config)
     }
-}
 
-/// What a run is asked to do, from every source that is read.
-pub struct Asked<'a> {
-    /// Flags, inputs and variables.
-    pub above: Settings,
-    /// The configuration file.
-    pub file: ConfigFile,
-    /// The source of the plan.
-    pub source: Source,
-    /// The repository.
-    pub real: Real,
-    /// What is done with the plan.
-    pub work: Work,
-    /// Ids of the selected tasks; all tasks if empty.
-    pub tasks: &'a [String],
-    /// Whether the tasks are only shown, and not run.
-    pub only_shown: bool,
-    /// The directory below the work tree in which the run works.
-    pub directory: String,
-    /// Whether the plan is from a fork.
-    pub is_foreign: bool,
-    /// Tasks that an earlier process of the run started and did not end, regardless of their status in the plan.
-    /// `None` for a new run.
-    pub open: Option<&'a [String]>,
-}
-
-impl Asked<'_> {
-    /// How to read a task's settings. A task needs no agent if none runs.
-    fn settings_reader(&self) -> fn(&Sources, &Task) -> Result<TaskConfig> {
-        if self.only_shown || !self.work.has_agent() {
-            settings::shown_task_config
-        } else {
-            settings::task_config
-        }
+    /// Who requested the run on GitHub.
+    pub(crate) fn request(&self) -> Option<&RunRequest> {
+        self.asked.request.as_ref()
     }
-}
-
-/// The hint that lists the possible sources of a run.
-pub const CHOICES: &str = "give exactly one of a prompt in quotes, --plan FILE, --prompt-file FILE|-, --issue N, --queue DIR, --event";
-
-/// Whether the arguments name a plan or a prompt.
-pub fn has_source(args: &RunArgs) -> bool {
-    args.plan.is_some() || args.prompt.is_some() || args.prompt_file.is_some()
-}
-
-/// The one source that the command line names.
-///
-/// # Errors
-/// When it names none or several, or standard input cannot be read.
-pub fn source(context: &Context, args: &RunArgs) -> Result<Source> {
-    let given = [
-        args.plan.as_ref().map(|_| "--plan"),
-        args.prompt.as_ref().map(|_| "--prompt"),
-        args.prompt_file.as_ref().map(|_| "--prompt-file"),
-    ];
-    let given: Vec<&str> = given.into_iter().flatten().collect();
-    if given.len() > 1 {
-        let message = format!("{} were given together", given.join(" and "));
-        return Err(Error::usage(message).hint(CHOICES));
-    }
-    if let Some(path) = &args.plan {
-        return Ok(Source::File(context.cwd.join(path)));
-    }
-    if let Some(text) = args.prompt.as_ref().filter(|_| args.asks) {
-        let title = one_line(first_line(text), 72);
-        return Ok(Source::Text(one_task(&title, text, TaskKind::Ask)));
-    }
-    if let Some(text) = &args.prompt {
-        return Ok(Source::Prompt(text.clone()));
-    }
-    if let Some(path) = &args.prompt_file {
-        return prompt_file(context, path);
-    }
-    Err(nothing_asked())
-}
-
-/// The error for a command line without a source.
-pub fn nothing_asked() -> Error {
-    Error::usage("nothing to do: no plan and no prompt was given").hint(CHOICES)
-}
-
-fn prompt_file(context: &Context, path: &Path) -> Result<Source> {
-    let bytes = if path == Path::new("-") {
-        let limit = u64::try_from(plan::MAX_FILE_BYTES)
-            .unwrap_or(u64::MAX)
-            .saturating_add(1);
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .take(limit)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Error::usage(format!("standard input cannot be read: {error}")))?;
-        plan::check_size(
-            "standard input",
-            u64::try_from(bytes.len()).unwrap_or(u64::MAX),
-        )
-        .map_err(|located| Error::usage(located.to_string()))?;
-        bytes
-    } else {
-        settings::read_file(&context.cwd.join(path), "prompt file")?
-    };
-    String::from_utf8(bytes)
-        .map(Source::Prompt)
-        .map_err(|_| Error::usage(format!("the prompt {} is not UTF-8 text", path.display())))
 }
 
 /// Reads the plan and validates everything.
 ///
 /// # Errors
 /// The first problem that is found.
-pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
-    let task_config = asked.settings_reader();
-    let (real, source, file) = (asked.real, asked.source, asked.file);
-    let mut warnings: Vec<String> = settings::unread_variables(context)
-        .into_iter()
+pub(crate) fn prepare(context: &Context, mut asked: Asked) -> Result<Prepared> {
+    let (real, file) = (&asked.real, std::mem::take(&mut asked.file));
+    let unread = settings::unread_variables(context).into_iter();
+    let mut warnings: Vec<String> = unread
         .map(|unread| format!("{}: {}", unread.found, unread.remedy))
+        .chain(file.warnings.iter().map(ToString::to_string))
         .collect();
-    warnings.extend(file.warnings.iter().map(ToString::to_string));
-    let (mut plan, text, plan_file) = load(&source, &real, &mut warnings)?;
-    if asked.is_foreign && strip_settings(&mut plan) {
+    let (mut plan, text, plan_file) = load(&asked.source, real, &mut warnings)?;
+    let is_foreign = asked
+        .request
+        .as_ref()
+        .is_some_and(|it| it.context.report_only);
+    if is_foreign && strip_settings(&mut plan) {
         warnings
             .push("the plan is from a fork: its settings and setup commands are ignored".into());
     }
@@ -214,77 +117,74 @@ pub fn prepare(context: &Context, asked: Asked<'_>) -> Result<Prepared> {
     refuse_unread(&asked.above, &plan, real.work_tree(), &asked.directory)?;
     let below = plan.settings.clone().or(file.settings);
     let setup = file.setup.into_iter().chain(plan.setup.iter().cloned());
-    let sources = Sources::new(context, asked.above, below)?.within(asked.directory.clone());
+    let sources =
+        Sources::new(context, asked.above.clone(), below)?.within(asked.directory.clone());
     let mut run = settings::run_config(&sources, setup.collect())?;
     run.mcp = file.mcp;
-    if !asked.work.has_agent() && run.settings.allow_dirty {
+    let has_agent = asked.work.has_agent();
+    if !has_agent && run.settings.allow_dirty {
         return Err(no_commits_allowed());
     }
-    let named = named_tasks(&plan, asked.tasks)?;
+    // Drafting a plan changes no code.
+    let is_draft = asked.work.is_draft();
+    if is_draft {
+        run.settings.allow_dirty = false;
+        run.setup.clear();
+    }
+    let named = named_tasks(&plan, &asked.tasks)?;
     let all: Vec<Task> = select(&plan, &[])?;
     let book = PlanState::new(plan.clone(), plan_file, text);
-    let (unfinished, done) = by_progress(select(&plan, &named)?, &named, &book, asked.open);
-    let with_config = |task: Task| task_config(&sources, &task).map(|config| (task, config));
-    let done = done
-        .iter()
-        .filter(|_| asked.open.is_some())
-        .map(|task| task_config(&sources, task));
-    let mut prepared = Prepared {
-        tasks: unfinished
-            .into_iter()
-            .map(with_config)
-            .collect::<Result<_>>()?,
-        done: done.collect::<Result<_>>()?,
-        output_schema: schema_source(context, &sources, &run, &real),
-        real,
-        source,
+    // A task that is named, or that an earlier process of the run left open, is done again.
+    let (unfinished, done): (Vec<Task>, _) = select(&plan, &named)?.into_iter().partition(|task| {
+        let is_open = |earlier: &Earlier| earlier.has_open(&task.id);
+        !book.is_done(&task.id)
+            || named.contains(&task.id)
+            || asked.earlier.as_ref().is_some_and(is_open)
+    });
+    let config_of = |task: &Task| {
+        // A task needs no agent if none runs.
+        let mut config = if asked.only_shown || !has_agent {
+            settings::shown_task_config(&sources, task)?
+        } else {
+            settings::task_config(&sources, task)?
+        };
+        if is_draft {
+            config.checks.clear();
+        }
+        Ok(config)
+    };
+    let tasks: Result<Vec<_>> = unfinished
+        .into_iter()
+        .map(|task| config_of(&task).map(|config| (task, config)))
+        .collect();
+    let tasks = tasks?;
+    let done = done.iter().filter(|_| asked.earlier.is_some());
+    let done = done.map(config_of).collect::<Result<_>>()?;
+    let has_own_programs = run.setup.is_empty() && has_agent;
+    let found = warnings_of_tasks(context, real, &tasks, &named, &book, has_own_programs);
+    warnings.extend(found);
+    if sources.above.roles.is_some() {
+        warnings.extend(warning_of_unused_roles(&tasks));
+    }
+    let written = book.ensure_writable(tasks.iter().map(|(task, _)| &task.id));
+    written.map_err(|error| not_writable(&error))?;
+    warnings.append(&mut asked.warnings);
+    Ok(Prepared {
+        output_schema: schema_source(context, &sources, &run, real),
+        asked: Asked { warnings, ..asked },
         book,
         run,
+        tasks,
+        done,
         all,
         named,
-        work: asked.work,
-        warnings,
-        directory: asked.directory,
-        trusted: None,
         answer: None,
-    };
-    let has_own_programs = prepared.run.setup.is_empty() && prepared.work.has_agent();
-    let found = warnings::of_tasks(
-        context,
-        &prepared.real,
-        &prepared.tasks,
-        &prepared.named,
-        &prepared.book,
-        has_own_programs,
-    );
-    prepared.warnings.extend(found);
-    if sources.above.roles.is_some() {
-        let unused = warnings::of_unused_roles(&prepared.tasks);
-        prepared.warnings.extend(unused);
-    }
-    let tasks = prepared.tasks.iter().map(|(task, _)| &task.id);
-    let written = prepared.book.ensure_writable(tasks);
-    written.map_err(|error| not_writable(&error))?;
-    Ok(prepared)
+    })
 }
 
 fn no_commits_allowed() -> Error {
     Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
         .hint("remove allow_dirty, and commit or stash the changes in the work tree")
-}
-
-/// The selected tasks that are not done, then those that are. A task that is named, or that an earlier
-/// process of the run left open, is done again.
-fn by_progress(
-    tasks: Vec<Task>,
-    named: &[TaskId],
-    book: &PlanState,
-    open: Option<&[String]>,
-) -> (Vec<Task>, Vec<Task>) {
-    tasks.into_iter().partition(|task| {
-        let is_open = |open: &[String]| open.iter().any(|id| id == task.id.as_str());
-        !book.is_done(&task.id) || named.contains(&task.id) || open.is_some_and(is_open)
-    })
 }
 
 /// The error for a plan that is written in a way that cannot be changed.
@@ -410,9 +310,20 @@ pub fn config_file(
     work_tree: &Path,
     repo: Option<&Repo>,
 ) -> Result<ConfigFile> {
-    let path = config_path(context, common, work_tree);
-    let text = config_text(context, common, work_tree, repo)?;
-    parse_config(&path_within(&path, work_tree), &text)
+    config_text(context, common, work_tree, repo)?.parse()
+}
+
+/// The text of a configuration file, with its name; empty if there is none.
+pub(crate) struct ConfigText {
+    pub(crate) name: String,
+    pub(crate) text: Vec<u8>,
+}
+
+impl ConfigText {
+    /// Parses it.
+    pub(crate) fn parse(&self) -> Result<ConfigFile> {
+        parse_config(&self.name, &self.text)
+    }
 }
 
 /// Parses the text of a configuration file with this name.
@@ -423,33 +334,33 @@ pub fn parse_config(name: &str, text: &[u8]) -> Result<ConfigFile> {
     config_file::parse(name, text).map_err(settings::located)
 }
 
-/// The text of the configuration file, as [`config_file`] reads it; empty if there is none.
-///
-/// # Errors
-/// When it cannot be read, or is named and does not exist.
-pub fn config_text(
+/// The configuration file as [`config_file`] reads it.
+pub(crate) fn config_text(
     context: &Context,
     common: &Common,
     work_tree: &Path,
     repo: Option<&Repo>,
-) -> Result<Vec<u8>> {
+) -> Result<ConfigText> {
     let is_asked_for = settings::inputs::config_file(context, common).is_some();
     let path = config_path(context, common, work_tree);
     let of_base = repo.map(|repo| in_base(repo, &path)).transpose()?.flatten();
-    match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
-        (Some(text), _) => Ok(text),
-        (None, Some(_)) if !is_asked_for => Ok(Vec::new()),
-        _ if !is_asked_for && !path.exists() => {
+    let text = match (of_base, repo.and(path.strip_prefix(work_tree).ok())) {
+        (Some(text), _) => text,
+        _ if is_asked_for => settings::read_file(&path, "configuration file")?,
+        (None, Some(_)) => Vec::new(),
+        _ if !path.exists() => {
             settings::refuse_misplaced(work_tree)?;
-            Ok(Vec::new())
+            Vec::new()
         }
         // Only a file that somebody named may be a pipe.
-        _ if !is_asked_for && !path.is_file() && !path.is_dir() => {
+        _ if !path.is_file() && !path.is_dir() => {
             let message = format!("the configuration file {} is not a file", path.display());
-            Err(Error::config(message).hint("move it away"))
+            return Err(Error::config(message).hint("move it away"));
         }
-        _ => settings::read_file(&path, "configuration file"),
-    }
+        _ => settings::read_file(&path, "configuration file")?,
+    };
+    let name = path_within(&path, work_tree);
+    Ok(ConfigText { name, text })
 }
 
 /// The content of a work-tree path in the run's base commit.
@@ -460,8 +371,7 @@ pub fn in_base(repo: &Repo, path: &Path) -> Result<Option<Vec<u8>>> {
     let Ok(inside) = path.strip_prefix(repo.real().work_tree()) else {
         return Ok(None);
     };
-    repo.base_file(inside.as_os_str().as_bytes())
-        .map_err(|error| Error::environment(error.to_string()))
+    Ok(repo.base_file(inside.as_os_str().as_bytes())?)
 }
 
 /// Reads a plan.
@@ -539,4 +449,94 @@ fn select(plan: &Plan, only: &[TaskId]) -> Result<Vec<Task>> {
     plan::selection(plan, only)
         .map(|tasks| tasks.into_iter().cloned().collect())
         .map_err(|error| Error::usage(error.to_string()))
+}
+
+/// The warnings of what may be wrong with the selected tasks. `has_own_programs` says that their checks use only what
+/// is installed now.
+fn warnings_of_tasks(
+    context: &Context,
+    real: &Real,
+    tasks: &[(Task, TaskConfig)],
+    named: &[TaskId],
+    book: &PlanState,
+    has_own_programs: bool,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (task, config) in tasks {
+        let id = &task.id;
+        if !config.place(real.work_tree()).is_dir() {
+            let place = &config.directory;
+            warnings.push(format!(
+                "task {id} works in {place}, which does not exist yet"
+            ));
+        }
+        // A task that is selected by id runs although a dependency is not done.
+        let open = |id: &&TaskId| !named.is_empty() && !named.contains(id) && !book.is_done(id);
+        let undone = task.depends_on.iter().filter(open).map(TaskId::as_str);
+        let undone: Vec<&str> = undone.collect();
+        if !undone.is_empty() {
+            let undone = undone.join(", ");
+            warnings.push(format!(
+                "task {id} is run alone: it depends on {undone}, which is not done"
+            ));
+        }
+        let retries = config.settings.max_retries;
+        if retries > COSTLY_RETRIES {
+            warnings.push(format!(
+                "task {id} has up to {retries} retries: more than {COSTLY_RETRIES} are costly"
+            ));
+        }
+        let mut of_settings = short_secrets(context, config);
+        if has_own_programs {
+            of_settings.extend(missing_programs(context, real, config));
+        }
+        for warning in of_settings {
+            if !warnings.contains(&warning) {
+                warnings.push(warning);
+            }
+        }
+    }
+    warnings
+}
+
+/// The warning of roles that no task uses.
+fn warning_of_unused_roles(tasks: &[(Task, TaskConfig)]) -> Option<String> {
+    let has_phases = |(_, config): &(Task, TaskConfig)| {
+        let set = &config.settings;
+        set.review || set.tdd || set.review_only
+    };
+    let is_unused = !tasks.is_empty() && !tasks.iter().any(has_phases);
+    is_unused.then(|| "`roles` has no effect: no task has `review` or `tdd`".to_owned())
+}
+
+/// Warnings of checks that cannot start here: each turn would be paid for before the run finds out.
+fn missing_programs(context: &Context, real: &Real, config: &TaskConfig) -> Vec<String> {
+    let missing = missing(context, real.work_tree(), &[], &config.checks);
+    let told = missing.into_iter().map(|missing| {
+        let other = missing.also_called.map_or_else(
+            || "`sprag doctor` looks for all of them".to_owned(),
+            |other| format!("{other} is, so write {other} there"),
+        );
+        format!(
+            "{} needs {}, which is not installed here; {other}",
+            missing.of, missing.program
+        )
+    });
+    told.collect()
+}
+
+/// Warnings of secrets that children get and that are too short to be redacted.
+fn short_secrets(context: &Context, config: &TaskConfig) -> Vec<String> {
+    let set = &config.settings;
+    let names = set.agent_env.iter().chain(&set.verify_env);
+    let short = names.filter(|name| {
+        let value = context.var(name).unwrap_or_default().trim();
+        !value.is_empty() && value.len() < MIN_SECRET_BYTES && holds_secret(name)
+    });
+    let told = short.map(|name| {
+        format!(
+            "{name} is passed on, and its value is not redacted: it has fewer than {MIN_SECRET_BYTES} bytes"
+        )
+    });
+    told.collect()
 }

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::domain::settings::Settings;
 use crate::error::{Error, Result};
-use crate::git::{self, GitError, Real};
+use crate::git::{self, GitError, Real, RemoteError};
 use crate::run::begin::isolation::filters_before_the_run;
 use std::path::Path;
 
@@ -51,6 +51,18 @@ pub(crate) fn of_git(error: &GitError, remedy: &str) -> Error {
         _ => remedy,
     };
     told.hint(remedy)
+}
+
+impl From<GitError> for Error {
+    fn from(error: GitError) -> Self {
+        Self::environment(error.to_string())
+    }
+}
+
+impl From<RemoteError> for Error {
+    fn from(error: RemoteError) -> Self {
+        Self::environment(error.to_string())
+    }
 }
 
 /// The error for people elsewhere, such as on GitHub: paths in the repository are relative to it.

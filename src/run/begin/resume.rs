@@ -5,54 +5,41 @@ use crate::domain::answer::Answered;
 use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
 use crate::domain::commit_message::RUN_TRAILER;
 use crate::domain::event::{Event, EventKind};
-use crate::domain::outcome::{Outcome, Reason, short};
-use crate::domain::snapshot::{Head, KnownSnapshot, RevId, Snapshot};
+use crate::domain::outcome::{Reason, short};
+use crate::domain::snapshot::{RevId, Snapshot};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::error::{Error, Result};
-use crate::git::{CommitFacts, Exempt, LandingIntent, MoveIntent, Repo};
+use crate::git::{CommitFacts, Exempt, LandingIntent, MoveIntent, RawSnapshot, Repo};
 use crate::process::kill_marked;
-use crate::run::begin::beginning::{Beginning, Ready};
+use crate::run::begin::beginning::{Place, RunPlan};
 use crate::run::begin::prepare::Prepared;
 use crate::run::state::answer::TaskAnswer;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::orderly_end::changed_since_orderly_end;
-use crate::run::state::parts::{Parts, TaskStart};
-use crate::run::state::work_tree::check_artifacts;
+use crate::run::state::parts::Parts;
+use crate::run::state::work_tree::{check_artifacts, head_of};
 use crate::run::steps::{FailedTask, last_landing, restore_for_next};
 use std::collections::BTreeMap;
 
-/// Loads the list of files that the dead process's checks left behind, and reports a commit that it did not
-/// report.
+/// Loads the list of files that the dead process's checks left behind, reports a commit that it did not report, and
+/// cleans up after a failed task as it was about to do.
 ///
 /// # Errors
 /// When the record of the run cannot be read.
-pub fn resume_run<'r>(
+pub(crate) fn resume_run(
     parts: &mut Parts<'_>,
-    tasks: impl Iterator<Item = &'r TaskStart>,
+    plan: &RunPlan,
+    just_failed: Option<&TaskSummary>,
 ) -> anyhow::Result<()> {
-    let states: Vec<TaskState> = tasks.map(|start| fold(&start.earlier)).collect();
     parts.tree.load_artifacts(&mut parts.emit);
-    // The commit with the plan's status may have landed just before the run died. A task reports its own.
-    let run_dir = &parts.setup.run_dir;
-    let Some(LandingIntent { commit: last, .. }) = last_landing(run_dir)? else {
+    report_landed(parts, plan)?;
+    let Some(task) = just_failed else {
         return Ok(());
     };
-    let is_of_task = states
-        .iter()
-        .any(|state| state.prepared.as_ref() == Some(&last));
-    let reports_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
-    let has_landed = parts.tree.repo.base().as_ref() == Some(&last);
-    if has_landed && !is_of_task && !run_dir.read_events()?.iter().any(reports_it) {
-        parts.tree.report_commit(&last, &mut parts.emit);
-    }
-    Ok(())
-}
-
-/// Cleans up after a failed task as the dead process was about to do.
-pub fn clean_up_after(parts: &mut Parts<'_>, task: &TaskSummary, outcome: &Outcome) {
     let mut ids = parts.tree.plan.plan.tasks.iter().map(|task| &task.id);
-    if let Some(id) = ids.find(|id| id.as_str() == task.id).cloned() {
+    let id = ids.find(|id| id.as_str() == task.id).cloned();
+    if let Some((id, outcome)) = id.zip(plan.outcomes.get(&task.id)) {
         let failed = FailedTask {
             id: &id,
             attempts: task.attempts,
@@ -62,6 +49,23 @@ pub fn clean_up_after(parts: &mut Parts<'_>, task: &TaskSummary, outcome: &Outco
         };
         restore_for_next(parts, failed);
     }
+    Ok(())
+}
+
+/// The commit with the plan's status may have landed just before the run died. A task reports its own.
+fn report_landed(parts: &mut Parts<'_>, plan: &RunPlan) -> anyhow::Result<()> {
+    let run_dir = &parts.setup.run_dir;
+    let Some(LandingIntent { commit: last, .. }) = last_landing(run_dir)? else {
+        return Ok(());
+    };
+    let mut states = plan.tasks.iter().map(|(_, start)| fold(&start.earlier));
+    let is_of_task = states.any(|state| state.prepared.as_ref() == Some(&last));
+    let reports_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
+    let has_landed = parts.tree.repo.base().as_ref() == Some(&last);
+    if has_landed && !is_of_task && !run_dir.read_events()?.iter().any(reports_it) {
+        parts.tree.report_commit(&last, &mut parts.emit);
+    }
+    Ok(())
 }
 
 /// Completes the bookkeeping of a commit that landed just before the run died, and releases the refs
@@ -75,18 +79,11 @@ pub fn finish_landing(repo: &mut Repo, run_dir: &RunDir) -> anyhow::Result<()> {
     };
     let path = run_dir.path(RunFile::Landing);
     repo.release_refs(&intent, std::fs::metadata(&path)?.modified()?)?;
-    let head = commit_of(&repo.snapshot(&Exempt::default())?.known.head);
+    let head = head_of(&repo.snapshot(&Exempt::default())?);
     if head.as_ref() == Some(&intent.commit) && repo.base().as_ref() != Some(&intent.commit) {
         repo.finish_landing(&intent)?;
     }
     Ok(())
-}
-
-pub(crate) fn commit_of(head: &Head) -> Option<RevId> {
-    match head {
-        Head::At(id) => Some(id.clone()),
-        Head::Unborn => None,
-    }
 }
 
 /// Undoes a move of the branch that was in progress when the run died, or finishes undoing it, so that the
@@ -116,13 +113,9 @@ const GO_BACK: &str = "start a new run, or go back to that commit and resume";
 ///
 /// # Errors
 /// When somebody has moved HEAD or changed files meanwhile, or the settings give an interrupted task other phases.
-pub(crate) fn take_over(ready: &mut Ready) -> Result<Option<String>> {
-    let prepared = &ready.prepared;
-    let (place, earlier) = match &mut ready.beginning {
-        Beginning::New => return Ok(None),
-        Beginning::Resumed(place, earlier) | Beginning::Restored(place, earlier) => {
-            (place, &*earlier)
-        }
+pub(crate) fn take_over(prepared: &Prepared, place: &mut Place) -> Result<Option<String>> {
+    let Some(earlier) = &prepared.asked.earlier else {
+        return Ok(None);
     };
     ensure_same_phases(&earlier.histories, prepared)?;
     let exempt = Exempt {
@@ -137,22 +130,15 @@ pub(crate) fn take_over(ready: &mut Ready) -> Result<Option<String>> {
         let error = Error::config(format!("the run cannot be resumed: {}", strange.what))
             .hint(strange.remedy);
         let file = prepared.book.file.as_ref();
-        return Err(
-            if file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path)) {
-                error.hint(
-                "a resumed run keeps its plan: for the edited one, commit it and start a new run on a clean work tree",
-            )
-            } else {
-                error
-            },
-        );
+        let is_edited = file.is_some_and(|file| prepared.book.is_otherwise_in(&file.path));
+        let hint = "a resumed run keeps its plan: for the edited one, commit it and start a new run on a clean work tree";
+        return Err(if is_edited { error.hint(hint) } else { error });
     }
     let killed = kill_marked(&place.run_id).len();
     if let Some(now) = look() {
-        let states = earlier.histories.values();
-        let states: Vec<TaskState> = states.map(fold).collect();
-        ensure_where_it_stopped(&now.known, place.repo.base(), &states)?;
-        ensure_no_other_run(&now.known, &place.repo)?;
+        let states: Vec<TaskState> = earlier.histories.values().map(fold).collect();
+        ensure_where_it_stopped(&now, place.repo.base(), &states)?;
+        ensure_no_other_run(&now, &place.repo)?;
     }
     Ok((killed > 0).then(|| {
         format!("{killed} processes of the interrupted run were still running; they were ended")
@@ -165,18 +151,16 @@ fn ensure_same_phases(
     histories: &BTreeMap<String, Vec<Record>>,
     prepared: &Prepared,
 ) -> Result<()> {
-    match (prepared.run.settings.review_only, prepared.work.reviewed()) {
-        (true, None) => {
-            let message =
-                "the run cannot be resumed with `review_only`: it does the tasks of a plan";
-            return Err(Error::config(message)
-                .hint("resume it without `review_only`, or start a new run for a review"));
-        }
-        (false, Some(_)) => {
-            let message = "the run cannot be resumed without `review_only`: it only reviews";
-            return Err(Error::config(message).hint("resume it with `review_only`"));
-        }
-        (true, Some(_)) | (false, None) => {}
+    let began_as_review = prepared.asked.work.reviewed().is_some();
+    if prepared.run.settings.review_only != began_as_review {
+        let (with, what, remedy) = if began_as_review {
+            ("without", "only reviews", "resume it with `review_only`")
+        } else {
+            let remedy = "resume it without `review_only`, or start a new run for a review";
+            ("with", "does the tasks of a plan", remedy)
+        };
+        let message = format!("the run cannot be resumed {with} `review_only`: it {what}");
+        return Err(Error::config(message).hint(remedy));
     }
     for (task, config) in &prepared.tasks {
         let history = histories
@@ -196,18 +180,15 @@ fn ensure_same_phases(
 
 /// A run resumes only at a known HEAD: the last verified commit, or a commit that the agent made.
 fn ensure_where_it_stopped(
-    now: &KnownSnapshot,
+    now: &RawSnapshot,
     base: Option<RevId>,
     states: &[TaskState],
 ) -> Result<()> {
-    let head = commit_of(&now.head);
+    let head = head_of(now);
     let in_turn = |state: &TaskState| matches!(state.open.as_deref(), Some(Step::RunAgent { .. }));
-    let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.head);
-    if head == base
-        || states
-            .iter()
-            .any(|state| in_turn(state) || left_there(state))
-    {
+    let left_there = |state: &TaskState| matches!(&state.current, Some(Snapshot::Known(known)) if known.head == now.known.head);
+    let mut states = states.iter();
+    if head == base || states.any(|state| in_turn(state) || left_there(state)) {
         return Ok(());
     }
     fn name(id: Option<&RevId>) -> &str {
@@ -223,16 +204,11 @@ fn ensure_where_it_stopped(
 
 /// A commit that was made during an interrupted turn counts as the agent's, unless it names the run that made it:
 /// this run's own commits are all in the base.
-fn ensure_no_other_run(now: &KnownSnapshot, repo: &Repo) -> Result<()> {
-    let (Some(base), Some(head)) = (repo.base(), commit_of(&now.head)) else {
+fn ensure_no_other_run(now: &RawSnapshot, repo: &Repo) -> Result<()> {
+    let (Some(base), Some(head)) = (repo.base(), head_of(now)) else {
         return Ok(());
     };
-    if base == head {
-        return Ok(());
-    }
-    let line = repo
-        .commits_since(&base, &head)
-        .map_err(|error| Error::environment(error.to_string()))?;
+    let line = repo.commits_since(&base, &head)?;
     let commits = line.map_or_else(|_| Vec::new(), |line| line.commits);
     let is_of_a_run =
         |commit: &&CommitFacts| String::from_utf8_lossy(&commit.message).contains(RUN_TRAILER);
@@ -251,43 +227,40 @@ fn ensure_no_other_run(now: &KnownSnapshot, repo: &Repo) -> Result<()> {
 ///
 /// # Errors
 /// When the command line answers a run without a question, or with nothing.
-pub(crate) fn give_answer(args: &RunArgs, ready: &mut Ready) -> Result<()> {
-    if args
-        .answer
-        .as_deref()
-        .is_some_and(|answer| answer.trim().is_empty())
-    {
+pub(crate) fn give_answer(args: &RunArgs, prepared: &mut Prepared) -> Result<()> {
+    let answer = args.answer.as_deref();
+    if answer.is_some_and(|answer| answer.trim().is_empty()) {
         let message = "the answer is empty";
         return Err(Error::config(message).hint("write it after --answer, in quotation marks"));
     }
-    let request = ready.request.as_mut();
-    let of_comment = request.and_then(|request| request.answer.take());
-    let new = args.answer.clone().or(of_comment).map(|answer| Answered {
-        question: String::new(),
-        answer,
-    });
-    let place = ready.beginning.place();
+    let asked = &mut prepared.asked;
+    let of_comment = asked
+        .request
+        .as_mut()
+        .and_then(|request| request.answer.take());
+    let new = args.answer.clone().or(of_comment);
+    let place = asked.place.as_ref();
     let before = place.and_then(|place| place.run_dir.read_json::<TaskAnswer>(RunFile::Answer));
-    let summary = ready.beginning.earlier().map(|earlier| &earlier.summary);
-    let given = match (new, summary.and_then(open_question)) {
+    let question = asked
+        .earlier
+        .as_ref()
+        .and_then(|it| open_question(&it.summary));
+    let section = |question: String, answer| Answered { question, answer }.section();
+    let given = match (new, question) {
         (None, _) => before,
         (Some(_), None) if args.answer.is_some() => {
             let message = "the run has no open question, so that there is nothing to answer";
             return Err(Error::config(message).hint("resume it without --answer"));
         }
-        (Some(new), None) => {
-            let first = ready.prepared.tasks.first();
-            first.map(|(task, _)| TaskAnswer {
-                task: task.id.to_string(),
-                text: new.section(),
-                is_new: true,
-            })
-        }
-        (Some(mut new), Some((task, question))) => {
-            new.question = question;
+        (Some(answer), None) => prepared.tasks.first().map(|(task, _)| TaskAnswer {
+            task: task.id.to_string(),
+            text: section(String::new(), answer),
+            is_new: true,
+        }),
+        (Some(answer), Some((task, question))) => {
             let before = before.filter(|before| before.task == task);
             let texts = before.map(|before| before.text).into_iter();
-            let texts: Vec<String> = texts.chain([new.section()]).collect();
+            let texts: Vec<String> = texts.chain([section(question, answer)]).collect();
             Some(TaskAnswer {
                 task,
                 text: texts.join("\n\n"),
@@ -296,12 +269,12 @@ pub(crate) fn give_answer(args: &RunArgs, ready: &mut Ready) -> Result<()> {
         }
     };
     let Some(given) = given else { return Ok(()) };
-    for (task, _) in &mut ready.prepared.tasks {
+    for (task, _) in &mut prepared.tasks {
         if task.id.as_str() == given.task {
             task.description = format!("{}\n\n{}", task.description, given.text);
         }
     }
-    ready.prepared.answer = Some(given);
+    prepared.answer = Some(given);
     Ok(())
 }
 

@@ -20,6 +20,8 @@ const SUBJECTS: usize = 20;
 const MAX_TITLE: usize = 200;
 const MAX_BODY: usize = 8_000;
 
+const OTHER_BASE: &str = "name another base with --base";
+
 /// The commits of a branch that its base lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewedChange {
@@ -45,8 +47,7 @@ pub(crate) async fn review(
     base: Option<&str>,
     words: &str,
 ) -> Result<Option<(String, ReviewedChange)>> {
-    let change = reviewed_change(context, on_github, real, base).await?;
-    let Some(change) = change else {
+    let Some(change) = reviewed_change(context, on_github, real, base).await? else {
         return Ok(None);
     };
     let plan = plan_of_review(on_github, &change, words).await;
@@ -64,82 +65,65 @@ pub(crate) async fn reviewed_change(
     real: &Real,
     base: Option<&str>,
 ) -> Result<Option<ReviewedChange>> {
-    let failed = |error: &dyn std::fmt::Display| {
+    fn failed(error: impl std::fmt::Display) -> Error {
         Error::environment(format!(
             "the change to review cannot be determined: {error}"
         ))
-    };
+    }
     let private = context.place_for_a_moment("sprag-review-")?;
-    let repo =
-        Repo::create(real.clone(), &private.path().join("git")).map_err(|error| failed(&error))?;
+    let repo = Repo::create(real.clone(), &private.path().join("git")).map_err(failed)?;
     let of_pull = on_github.and_then(|(_, request)| pull_head(request));
     let Some(to) = of_pull.or_else(|| repo.base()) else {
         return Err(Error::config("there is no commit to review"));
     };
     let (base, from) = match on_github {
         Some((actions, request)) => {
-            let base = match (
-                base,
-                request.base_ref.as_deref().filter(|_| request.is_pull),
-            ) {
-                (Some(base), _) | (None, Some(base)) => base.to_owned(),
-                (None, None) => default_branch(actions)
+            let of_pull = request.base_ref.as_deref().filter(|_| request.is_pull);
+            let base = match base.or(of_pull) {
+                Some(base) => base.to_owned(),
+                None => actions
+                    .repo()
+                    .map_err(failed)?
+                    .default_branch()
                     .await
-                    .map_err(|error| failed(&error))?,
+                    .map_err(failed)?,
             };
-            let found = from_remote(context, actions, &repo, &base, &to);
-            (base, found.map_err(|error| failed(&error))?)
+            let from = from_remote(context, actions, &repo, &base, &to).map_err(failed)?;
+            (base, from)
         }
         None => {
             let base = match base {
                 Some(base) => base.to_owned(),
-                None => repo.default_branch().ok_or_else(no_base)?,
+                None => repo.default_branch().ok_or_else(|| {
+                    Error::config("the branch that the change is for is unknown")
+                        .hint("name it with --base, such as --base main")
+                })?,
             };
-            let tip = repo
-                .commit_named(&base)
-                .map_err(|error| failed(&error))?
-                .ok_or_else(|| unknown(&base))?;
-            let from = repo.fork_point(&tip, &to);
-            (base, from.map_err(|error| failed(&error))?)
+            let tip = repo.commit_named(&base).map_err(failed)?.ok_or_else(|| {
+                Error::config(format!("there is no branch and no commit {base}")).hint(OTHER_BASE)
+            })?;
+            let from = repo.fork_point(&tip, &to).map_err(failed)?;
+            (base, from)
         }
     };
     match from {
-        None => Err(
-            Error::config(format!("{base} and {to} have no commit in common"))
-                .hint("name another base with --base"),
-        ),
-        Some(from) if from == to => Ok(None),
-        Some(from) => {
-            let subjects = subjects(&repo, &from, &to).map_err(|error| failed(&error))?;
-            Ok(Some(ReviewedChange {
-                from,
-                to,
-                base,
-                subjects,
-            }))
+        None => {
+            Err(Error::config(format!("{base} and {to} have no commit in common")).hint(OTHER_BASE))
         }
+        Some(from) if from == to => Ok(None),
+        Some(from) => Ok(Some(ReviewedChange {
+            subjects: subjects(&repo, &from, &to).map_err(failed)?,
+            from,
+            to,
+            base,
+        })),
     }
-}
-
-fn no_base() -> Error {
-    Error::config("the branch that the change is for is unknown")
-        .hint("name it with --base, such as --base main")
-}
-
-fn unknown(base: &str) -> Error {
-    Error::config(format!("there is no branch and no commit {base}"))
-        .hint("name another base with --base")
 }
 
 /// The head of the run's pull request.
 fn pull_head(request: &RunRequest) -> Option<RevId> {
     let branch = request.branch.as_ref().filter(|_| request.is_pull)?;
     branch.at.clone().map(RevId)
-}
-
-async fn default_branch(actions: &ActionsEnvironment) -> std::result::Result<String, api::Error> {
-    let repo = actions.client()?.repo(&actions.place.repository)?;
-    repo.default_branch().await
 }
 
 /// The merge base, with as much history fetched as that needs.
@@ -149,7 +133,7 @@ fn from_remote(
     repo: &Repo,
     base: &str,
     to: &RevId,
-) -> std::result::Result<Option<RevId>, RemoteError> {
+) -> Result<Option<RevId>, RemoteError> {
     let remote = lookup::remote(context, actions)?;
     let cancel = Cancel::new();
     let wanted = match BranchName::parse(base) {
@@ -184,8 +168,8 @@ async fn plan_of_review(
         None => format!("Review what {} has not", one_line(&change.base, MAX_TITLE)),
     };
     let mut parts = Vec::new();
-    if !words.trim().is_empty() {
-        parts.push(words.trim().to_owned());
+    if !words.is_empty() {
+        parts.push(words.to_owned());
     }
     let said = pull.map(|pull| clean(&pull.body)).unwrap_or_default();
     if !said.trim().is_empty() {
@@ -207,20 +191,12 @@ async fn plan_of_review(
 /// The pull request, if it can be read. It only adds context for the reviewer.
 async fn pull(actions: &ActionsEnvironment, request: &RunRequest) -> Option<api::PullFacts> {
     let number = request.number.filter(|_| request.is_pull)?;
-    let repo = actions
-        .client()
-        .ok()?
-        .repo(&actions.place.repository)
-        .ok()?;
+    let repo = actions.repo().ok()?;
     repo.pull(number).await.ok()
 }
 
 /// The subjects of the commits to review, oldest first.
-fn subjects(
-    repo: &Repo,
-    from: &RevId,
-    to: &RevId,
-) -> std::result::Result<Vec<String>, RemoteError> {
+fn subjects(repo: &Repo, from: &RevId, to: &RevId) -> Result<Vec<String>, RemoteError> {
     let commits = repo.commits_between(from, to)?;
     let subject = |commit: &RevId| {
         let message = repo.message_of(commit).unwrap_or_default();

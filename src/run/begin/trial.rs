@@ -10,7 +10,7 @@ use crate::domain::duration::millis;
 use crate::domain::mcp::McpServer;
 use crate::domain::settings::Settings;
 use crate::domain::text::some_of;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gateway::Gateway;
 use crate::git::{self, Real};
 use crate::mcp::{self, Connection, beside};
@@ -77,11 +77,8 @@ impl Trial<'_> {
     ///
     /// # Errors
     /// When the configuration cannot be used, or when a required level of the sandbox is not available.
-    pub fn run(&self) -> Result<std::result::Result<Vec<String>, CancelReason>> {
+    pub fn run(&self) -> Result<Result<Vec<String>, CancelReason>> {
         let runtime = runtime()?;
-        let untracked = || {
-            git::untracked_files(self.real).map_err(|error| Error::environment(error.to_string()))
-        };
         let (context, work_tree) = (self.context, self.real.work_tree());
         let file = config_file(context, self.common, work_tree, None)?;
         let above = settings::above(context, self.flags)?;
@@ -89,13 +86,21 @@ impl Trial<'_> {
         if run.setup.is_empty() && task.checks.is_empty() && run.mcp.is_empty() {
             return Ok(Ok(Vec::new()));
         }
-        let before = untracked()?;
+        let before = git::untracked_files(self.real)?;
         let tried = runtime.block_on(self.run_all(&run, &task));
         runtime.shutdown_timeout(Duration::from_millis(200));
-        let new: BTreeSet<Vec<u8>> = untracked()?.difference(&before).cloned().collect();
+        let after = git::untracked_files(self.real)?;
+        let new: BTreeSet<Vec<u8>> = after.difference(&before).cloned().collect();
         if !new.is_empty() {
-            remember_tried(self.context, self.real.work_tree(), &new)?;
-            print(self.context, &left_behind(self.real, &new)?)?;
+            remember_tried(context, work_tree, &new)?;
+            let untracked = git::uncommitted_changes(self.real)?.untracked;
+            let left = holding(untracked, &new).join(", ");
+            print(
+                context,
+                &format!(
+                    "  left behind by these commands: {left}\n    add files that are not sources to .gitignore; a run ignores and does not commit them\n"
+                ),
+            )?;
         }
         tried
     }
@@ -104,9 +109,9 @@ impl Trial<'_> {
         &self,
         run: &RunConfig,
         task: &TaskConfig,
-    ) -> Result<std::result::Result<Vec<String>, CancelReason>> {
+    ) -> Result<Result<Vec<String>, CancelReason>> {
         let cancel = Cancel::new();
-        listen(&cancel).map_err(anyhow::Error::from)?;
+        listen(&cancel)?;
         let scope = Scope::of(self.context, self.real, run, std::iter::once(task), None);
         let mut isolation = isolation(&scope).await?;
         isolation.make_directories();
@@ -118,10 +123,8 @@ impl Trial<'_> {
             ),
             None => "without a sandbox".to_owned(),
         };
-        print(
-            self.context,
-            &format!("trying the commands of the configuration {how}, as a run does:\n"),
-        )?;
+        let title = format!("trying the commands of the configuration {how}, as a run does:\n");
+        print(self.context, &title)?;
         let mut running = Running {
             trial: self,
             env: Vec::new(),
@@ -130,7 +133,7 @@ impl Trial<'_> {
             cancel,
         };
         running.env = running.environment(&task.settings.verify_env, Purpose::Check);
-        let mut failed = running.setup(&run.setup).await?;
+        let mut failed = running.setup(&run.setup).await;
         failed.extend(running.checks(&task.checks).await?);
         failed.extend(running.servers(&run.mcp).await);
         Ok(match running.cancel.reason() {
@@ -156,13 +159,12 @@ pub fn configuration(
     let mut run = settings::run_config(&sources, file.setup)?;
     run.mcp = file.mcp;
     let plan = settings::plan_of_prompt("any")?;
-    let task = plan.tasks.first();
-    let task = task.ok_or_else(|| Error::config("a plan of one task is none"))?;
-    Ok((run, settings::shown_task_config(&sources, task)?))
+    let task = settings::shown_task_config(&sources, &plan.tasks[0])?;
+    Ok((run, task))
 }
 
 impl Running<'_> {
-    async fn setup(&self, commands: &[String]) -> Result<Vec<String>> {
+    async fn setup(&self, commands: &[String]) -> Vec<String> {
         let mut failed = Vec::new();
         for line in commands {
             if (self.trial.installs)(line) && !self.may_install(line) {
@@ -191,14 +193,13 @@ impl Running<'_> {
                 exit => {
                     failed.push(format!("setup `{line}`"));
                     let said = kept.into_text();
-                    let errors = first_errors(&said, SHOWN, 300);
-                    let shown = shown(&errors, &said);
+                    let shown = shown(&first_errors(&said, SHOWN, 300), &said);
                     self.say(&format!("    failed with {exit} ({took})\n{shown}"));
                     self.say_refusal(&said);
                 }
             }
         }
-        Ok(failed)
+        failed
     }
 
     async fn checks(&self, checks: &[Check]) -> Result<Vec<String>> {
@@ -259,18 +260,15 @@ impl Running<'_> {
     }
 
     /// The names of a server's tools, with the variables that an agent would give it.
-    async fn tools(&self, server: &McpServer) -> std::result::Result<Vec<String>, String> {
+    async fn tools(&self, server: &McpServer) -> Result<Vec<String>, String> {
         let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
-        let child = CommandSpec {
-            program: OsString::new(),
-            args: Vec::new(),
-            cwd: self.trial.real.work_tree().to_path_buf(),
-            env: self.environment(&names, Purpose::Agent),
-            stdin: Input::Null,
-            limits: Limits::within(mcp::LIMIT),
-            sandbox: self.isolation.policy(Purpose::Agent),
-        };
-        let connection = Connection::of(server, child)?;
+        let connection = Connection::of(
+            server,
+            self.trial.real.work_tree(),
+            self.environment(&names, Purpose::Agent),
+            Limits::within(mcp::LIMIT),
+            self.isolation.policy(Purpose::Agent),
+        )?;
         let listed = beside(
             slice::from_ref(&connection),
             &self.cancel,
@@ -321,15 +319,6 @@ impl Running<'_> {
     }
 }
 
-fn left_behind(real: &Real, new: &BTreeSet<Vec<u8>>) -> Result<String> {
-    let changes =
-        git::uncommitted_changes(real).map_err(|error| Error::environment(error.to_string()))?;
-    Ok(format!(
-        "  left behind by these commands: {}\n    add files that are not sources to .gitignore; a run ignores and does not commit them\n",
-        holding(changes.untracked, new).join(", ")
-    ))
-}
-
 fn result_text(result: &CheckResult) -> String {
     let took = text::duration(result.elapsed_ms);
     let (outcome, counts) = (&result.outcome, sentence::counts(result));
@@ -346,13 +335,10 @@ fn result_text(result: &CheckResult) -> String {
 
 /// The first lines with an error, because the last ones are often advice; without any, the last lines.
 fn shown(errors: &[String], said: &str) -> String {
-    let lines: Vec<&str> = said
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let mut last = lines[lines.len().saturating_sub(SHOWN)..].to_vec();
-    if !errors.is_empty() {
-        last = errors.iter().map(String::as_str).take(SHOWN).collect();
+    let mut lines: Vec<&str> = errors.iter().map(String::as_str).take(SHOWN).collect();
+    if lines.is_empty() {
+        lines.extend(said.lines().filter(|line| !line.trim().is_empty()));
+        lines.drain(..lines.len().saturating_sub(SHOWN));
     }
-    last.iter().map(|line| format!("      {line}\n")).collect()
+    lines.iter().map(|line| format!("      {line}\n")).collect()
 }

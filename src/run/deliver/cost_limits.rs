@@ -7,7 +7,6 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api::{Error, Repo};
 use crate::github::request::RunRequest;
 use crate::run::state::parts::Parts;
-use std::fmt::Write as _;
 use std::time::Duration;
 
 /// How long reading or updating the spend of the day may take.
@@ -24,46 +23,28 @@ pub(crate) async fn apply_daily_limit(
     request: Option<&RunRequest>,
     elsewhere: Option<Spend>,
 ) -> Option<String> {
-    let told = settled(context, parts, request).await;
+    let mut limit = parts.setup.config.settings.max_cost_usd;
+    let day = parts.setup.config.settings.max_cost_usd_per_day;
+    let mut of_day = String::new();
+    if let Some(day) = day.filter(|_| request.is_some()) {
+        match spent_today(context, SPEND_TIMEOUT).await {
+            Ok(spent) => {
+                let left = (day - spent).max(0.0);
+                limit = Some(limit.map_or(left, |limit| limit.min(left)));
+                of_day = format!(", {} a day ({} spent)", dollars(day), dollars(spent));
+            }
+            Err(why) => parts.warn(format!(
+                "the cost of the runs of the last 24 hours is unknown, so max_cost_usd_per_day does not limit this run: {why}"
+            )),
+        }
+    }
     // Spend on another machine counts for the day and for the report, but each job has its own limits.
     let before = elsewhere.unwrap_or_default();
     let settings = &mut parts.setup.config.settings;
-    settings.max_cost_usd = settings.max_cost_usd.map(|limit| limit + before.cost_usd);
+    settings.max_cost_usd = limit.map(|limit| limit + before.cost_usd);
     let tokens = |limit: u64| limit.saturating_add(before.tokens);
     settings.max_tokens = settings.max_tokens.map(tokens);
-    told
-}
-
-async fn settled(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: Option<&RunRequest>,
-) -> Option<String> {
-    let settings = &mut parts.setup.config.settings;
-    let mut told = settings
-        .max_cost_usd
-        .map(|limit| format!("cost limit: {} for this run", dollars(limit)));
-    let day = settings.max_cost_usd_per_day.filter(|_| request.is_some());
-    let Some(day) = day else { return told };
-    match spent_today(context, SPEND_TIMEOUT).await {
-        Ok(spent) => {
-            let left = (day - spent).max(0.0);
-            let limit = settings.max_cost_usd.map_or(left, |limit| limit.min(left));
-            settings.max_cost_usd = Some(limit);
-            let mut line = format!("cost limit: {} for this run", dollars(limit));
-            let _ = write!(
-                line,
-                ", {} a day ({} spent)",
-                dollars(day),
-                dollars(spent)
-            );
-            told = Some(line);
-        }
-        Err(why) => parts.warn(format!(
-            "the cost of the runs of the last 24 hours is unknown, so max_cost_usd_per_day does not limit this run: {why}"
-        )),
-    }
-    told
+    limit.map(|limit| format!("cost limit: {} for this run{of_day}", dollars(limit)))
 }
 
 /// Counts the cost of the run towards the daily limit, and the cost of the jobs whose work it
@@ -75,11 +56,8 @@ pub(crate) async fn count(context: &Context, parts: &mut Parts<'_>, request: &Ru
     spent.retain(|(_, usd)| *usd > 0.0);
     let may_write = request.delivery.push || request.delivery.report;
     let is_counted = parts.setup.config.settings.max_cost_usd_per_day.is_some();
-    let head = request
-        .context
-        .head
-        .clone()
-        .or_else(|| parts.setup.start_commit().map(|id| id.0));
+    let start = || parts.setup.start_commit().map(|id| id.0);
+    let head = request.context.head.clone().or_else(start);
     let Some(head) = head.filter(|_| !spent.is_empty() && may_write && is_counted) else {
         return;
     };
@@ -100,7 +78,8 @@ const REMOVED: usize = 20;
 /// When GitHub cannot be asked, as text.
 pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, String> {
     let repo = repository(context, patience)?;
-    let there = there(&repo).await.map_err(|error| error.to_string())?;
+    let there = repo.refs_below(SPEND_REFS).await;
+    let there = there.map_err(|error| error.to_string())?;
     let names = there.iter().map(|(name, _)| name.as_str());
     Ok(day_spend(names, now(), None).usd)
 }
@@ -116,18 +95,19 @@ pub async fn add(
     patience: Duration,
 ) -> Option<String> {
     let added = match repository(context, patience) {
-        Ok(repo) => added(&repo, own, spent, head).await,
-        Err(why) => return Some(told(&why)),
+        Ok(repo) => added(&repo, own, spent, head)
+            .await
+            .map_err(|error| error.to_string()),
+        Err(why) => Err(why),
     };
-    added.err().map(|error| told(&error.to_string()))
-}
-
-fn told(why: &str) -> String {
-    format!("the cost of this run is not counted for max_cost_usd_per_day: {why}")
+    let why = added.err()?;
+    Some(format!(
+        "the cost of this run is not counted for max_cost_usd_per_day: {why}"
+    ))
 }
 
 async fn added(repo: &Repo, own: &str, spent: &[(String, f64)], head: &str) -> Result<(), Error> {
-    let there = there(repo).await?;
+    let there = repo.refs_below(SPEND_REFS).await?;
     let names = || there.iter().map(|(name, _)| name.as_str());
     let outdated = day_spend(names(), now(), Some(own)).outdated;
     for (run_id, usd) in spent {
@@ -139,10 +119,6 @@ async fn added(repo: &Repo, own: &str, spent: &[(String, f64)], head: &str) -> R
         repo.delete_ref(name).await?;
     }
     Ok(())
-}
-
-async fn there(repo: &Repo) -> Result<Vec<(String, String)>, Error> {
-    repo.refs_below(SPEND_REFS).await
 }
 
 fn repository(context: &Context, patience: Duration) -> Result<Repo, String> {

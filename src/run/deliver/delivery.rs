@@ -4,20 +4,21 @@ use crate::context::Context;
 use crate::domain::event::{ClosedPull, EventKind, PushLine, WarningTopic};
 use crate::domain::kept_work::is_outdated;
 use crate::domain::outcome::{Outcome, Reason, RunStatus, TaskEnd, run_end};
+use crate::domain::plan::Task;
 use crate::domain::settings::Report;
 use crate::domain::snapshot::RevId;
 use crate::error::Result;
 use crate::git::{BranchName, KEPT_WORK_REFS, RawSnapshot};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
-use crate::github::delivery;
-use crate::github::delivery::{AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
+use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
 use crate::github::lookup::remote;
 use crate::github::queue::count_run;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::github::review_comments::{Reviewed, post};
 use crate::process::{Cancel, CancelReason};
 use crate::run::begin::beginning::RunPlan;
+use crate::run::begin::prepare::Prepared;
 use crate::run::deliver::cost_limits;
 use crate::run::deliver::finish::in_plan_order;
 use crate::run::deliver::push_failure::Destination;
@@ -26,7 +27,7 @@ use crate::run::state::parts::Parts;
 use crate::run::steps::{PushRequest, follow_remote, keep_for_publish, push_work, secrets_in};
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long all requests to GitHub except the push may take while the job is being cancelled. GitHub
 /// kills a job 10 s after the first signal.
@@ -39,19 +40,18 @@ const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) async fn deliver(
     context: &Context,
     parts: &mut Parts<'_>,
-    request: Option<&RunRequest>,
+    prepared: &Prepared,
     plan: &RunPlan,
-    done: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Result<Delivered> {
-    let Some(request) = request else {
+    let Some(request) = prepared.request() else {
         keep_if_unpushed(context, parts);
-        warn_of_unpushed_commits(context, parts, None);
         return Ok(Delivered::Not);
     };
-    let delivered = deliver_to(context, parts, request, plan, done, outcomes).await?;
+    let checks = configs_of_done(plan, &prepared.done, outcomes);
+    let delivered = deliver_to(context, parts, request, &checks).await?;
     if delivered == Delivered::Not {
-        warn_of_unpushed_commits(context, parts, Some(request));
+        warn_of_unpushed_commits(context, parts, request);
     }
     report_review(context, parts, request).await?;
     let in_order = in_plan_order(&parts.tree.plan.plan, outcomes);
@@ -79,9 +79,8 @@ async fn report_review(
     parts: &mut Parts<'_>,
     request: &RunRequest,
 ) -> Result<()> {
-    let posted = parts.setup.reviewed.clone();
     let posts = parts.setup.config.settings.review_comments && request.delivery.report;
-    let posted = posted.filter(|_| posts);
+    let posted = parts.setup.reviewed.clone().filter(|_| posts);
     let actions = ActionsEnvironment::of(context);
     let Some(actions) = actions.filter(|_| request.review.is_some() || posted.is_some()) else {
         return Ok(());
@@ -127,24 +126,27 @@ async fn deliver_to(
     context: &Context,
     parts: &mut Parts<'_>,
     request: &RunRequest,
-    plan: &RunPlan,
-    done: &[TaskConfig],
-    outcomes: &BTreeMap<String, Outcome>,
+    checks: &[TaskConfig],
 ) -> Result<Delivered> {
     let Some(start) = parts.setup.start_commit() else {
         return Ok(Delivered::Not);
     };
-    let pushes = request.delivery.push;
-    let (true, Some(actions), Some(branch)) =
-        (pushes, ActionsEnvironment::of(context), &request.branch)
-    else {
+    let actions = ActionsEnvironment::of(context).filter(|_| request.delivery.push);
+    let (Some(actions), Some(branch)) = (actions, &request.branch) else {
         keep_for_publish(parts, &start);
         return Ok(Delivered::Not);
     };
-    let checks = configs_of_done(plan, done, outcomes);
     if parts.tree.repo.base().is_none_or(|head| head == start) {
         return Ok(Delivered::Not);
     }
+    let named = BranchName::parse(&branch.name);
+    let (remote, name) = match (remote(context, &actions), named) {
+        (Ok(remote), Ok(name)) => (remote, name),
+        (Err(error), _) | (_, Err(error)) => {
+            parts.warn(format!("nothing can be pushed: {error}"));
+            return Ok(Delivered::Failed);
+        }
+    };
     let stopped = parts.setup.cancel.beyond_deadline();
     let patience = context.after_signal(CANCELLED_TIMEOUT);
     let closed = tokio::select! {
@@ -152,15 +154,27 @@ async fn deliver_to(
         closed = closed_meanwhile(&actions, request) => closed,
         () = after_signal(&stopped, patience) => None,
     };
-    let target = PushTarget {
-        branch,
-        closed,
-        via_api: request.delivery.via_api,
+    let push_request = PushRequest {
+        to: Destination {
+            remote: &remote,
+            branch: name,
+            closed,
+            pauses: &actions.pauses,
+            cancel: stopped,
+        },
+        expected: branch.at.clone().map(RevId),
+        start,
+        checks,
     };
-    let mut push = match push(context, &actions, parts, target, start, &checks).await? {
-        PushAttempt::Nothing => return Ok(Delivered::Not),
-        PushAttempt::Impossible => return Ok(Delivered::Failed),
-        PushAttempt::Line(line) => *line,
+    let mut pushed = None;
+    if request.delivery.via_api && closed.is_none() {
+        pushed = pushed_by_api(&actions, parts, &push_request).await;
+    }
+    if pushed.is_none() {
+        pushed = push_work(parts, &push_request).await?;
+    }
+    let Some(mut push) = pushed else {
+        return Ok(Delivered::Not);
     };
     let done = follow_up(&actions, parts, request, branch, patience, &mut push).await?;
     let delivered = match push.closed {
@@ -212,27 +226,20 @@ fn configs_of_done(
     earlier: &[TaskConfig],
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Vec<TaskConfig> {
-    let done = plan
-        .tasks
-        .iter()
-        .filter(|(task, _)| {
-            let outcome = outcomes.get(task.id.as_str());
-            outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
-        })
-        .map(|(_, start)| start.config.clone());
-    done.chain(earlier.iter().cloned()).collect()
+    let is_done = |task: &Task| {
+        let outcome = outcomes.get(task.id.as_str());
+        outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+    };
+    let done = plan.tasks.iter().filter(|(task, _)| is_done(task));
+    let done = done.map(|(_, start)| &start.config);
+    done.chain(earlier).cloned().collect()
 }
 
 /// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
-fn warn_of_unpushed_commits(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: Option<&RunRequest>,
-) {
+fn warn_of_unpushed_commits(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) {
     let wants = parts.setup.config.settings.push != Some(false);
     let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
-    let has_no_branch = request.is_some_and(|request| request.branch.is_none());
-    if context.in_actions() && wants && has_commits && has_no_branch {
+    if context.in_actions() && wants && has_commits && request.branch.is_none() {
         parts.warn(
             "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
              before this step, or push them in a later step",
@@ -264,67 +271,6 @@ async fn warn_of_closed_pull(
 async fn after_signal(stopped: &Cancel, patience: Duration) {
     stopped.cancelled().await;
     tokio::time::sleep(patience).await;
-}
-
-/// The result of trying to push.
-enum PushAttempt {
-    /// There is nothing to push.
-    Nothing,
-    /// The push could not be tried.
-    Impossible,
-    /// The push was tried.
-    Line(Box<PushLine>),
-}
-
-/// Where the commits go.
-struct PushTarget<'a> {
-    branch: &'a WorkBranch,
-    /// Whether the branch takes no work any more.
-    closed: Option<ClosedPull>,
-    /// Whether GitHub recreates the commits.
-    via_api: bool,
-}
-
-async fn push(
-    context: &Context,
-    actions: &ActionsEnvironment,
-    parts: &mut Parts<'_>,
-    target: PushTarget<'_>,
-    start: RevId,
-    checks: &[TaskConfig],
-) -> Result<PushAttempt> {
-    let named = BranchName::parse(&target.branch.name);
-    let (remote, name) = match (remote(context, actions), named) {
-        (Ok(remote), Ok(name)) => (remote, name),
-        (Err(error), _) | (_, Err(error)) => {
-            parts.warn(format!("nothing can be pushed: {error}"));
-            return Ok(PushAttempt::Impossible);
-        }
-    };
-    let push_request = PushRequest {
-        to: Destination {
-            remote: &remote,
-            branch: name,
-            closed: target.closed,
-            pauses: &actions.pauses,
-            cancel: parts.setup.cancel.beyond_deadline(),
-        },
-        expected: target.branch.at.clone().map(RevId),
-        start,
-        checks,
-    };
-    let pushed = if target.via_api && target.closed.is_none() {
-        pushed_by_api(actions, parts, &push_request).await
-    } else {
-        None
-    };
-    let pushed = match pushed {
-        Some(line) => Some(line),
-        None => push_work(parts, &push_request).await?,
-    };
-    Ok(pushed.map_or(PushAttempt::Nothing, |line| {
-        PushAttempt::Line(Box::new(line))
-    }))
 }
 
 /// Lets GitHub recreate the commits through its API. `None` if it cannot: a warning says so, and the
@@ -409,15 +355,8 @@ pub(crate) async fn save_or_remove(
     if clean.is_none() && !has_commits && !has_words {
         return;
     }
-    let ended = parts.emit.last();
-    let kept = keeper.keep(
-        &parts.setup,
-        &mut parts.tree,
-        clean.as_deref(),
-        ended,
-        &cancel,
-    );
-    match kept {
+    let (ended, tree) = (parts.emit.last(), &mut parts.tree);
+    match keeper.keep(&parts.setup, tree, clean.as_deref(), ended, &cancel) {
         Ok(()) => parts.warn(format!(
             "the unfinished work is kept for 30 days as {}{}",
             keeper.name.full(),
@@ -461,15 +400,10 @@ async fn remove_outdated(
     parts: &mut Parts<'_>,
     cancel: &Cancel,
 ) {
-    let Some(actions) = ActionsEnvironment::of(context) else {
+    let Some(Ok(repo)) = ActionsEnvironment::of(context).map(|actions| actions.repo()) else {
         return;
     };
-    let client = actions
-        .client()
-        .map(|it| it.with_deadline(Instant::now() + LIST_TIMEOUT));
-    let Ok(repo) = client.and_then(|client| client.repo(&actions.place.repository)) else {
-        return;
-    };
+    let repo = repo.within(LIST_TIMEOUT);
     let there = repo.refs_below(KEPT_WORK_REFS).await;
     // If the list cannot be read, the next run tries again.
     let there = there.unwrap_or_default();

@@ -1,22 +1,29 @@
-//! The end of a run: its status from the outcomes of its tasks and their delivery.
+//! The end of a run: its status from the outcomes of its tasks and their delivery, and what is said at once if it is
+//! cancelled.
 
 use crate::domain::event::{EventKind, WarningTopic};
-use crate::domain::outcome::{Outcome, RunStatus, run_end};
+use crate::domain::outcome::{Outcome, Reason, RunStatus, run_end};
 use crate::domain::plan::Plan;
 use crate::domain::settings::OnFinding;
-use crate::domain::snapshot::{Head, Snapshot};
+use crate::domain::summary::RunSummary;
 use crate::error::with_causes;
 use crate::git::display_paths;
 use crate::github::delivery::{Delivered, end_of};
-use crate::process::CancelReason;
+use crate::github::publisher::Latest;
+use crate::process::{Cancel, CancelReason};
 use crate::report::actions_log::print_warning;
 use crate::report::buffered_output::Time;
 use crate::report::html::SOURCES_BYTES;
+use crate::report::{Format, render};
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::orderly_end::save_orderly_end;
 use crate::run::state::parts::Parts;
+use crate::run::state::work_tree::head_of;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::thread;
+use tokio::sync::watch;
 
 /// Emits the end of the run. Returns the exit code.
 pub(crate) fn end(
@@ -40,20 +47,14 @@ pub(crate) fn end(
     save_orderly_end(&parts.setup, &mut parts.tree, &mut parts.emit);
     name_check_artifacts(parts);
     keep_commits(parts);
-    let head = match parts.last_snapshot().1 {
-        Snapshot::Known(known) => match &known.head {
-            Head::At(id) => Some(id.0.clone()),
-            Head::Unborn => None,
-        },
-        Snapshot::Unknown { .. } => None,
-    };
+    let head = parts.last_snapshot().0.and_then(|raw| head_of(&raw));
     let changed_files = parts.accounts.changed_files.iter().cloned().collect();
     parts.emit.at(None, None, None);
     parts.emit.emit(EventKind::RunEnded {
         status,
         reason,
         exit_code,
-        head,
+        head: head.map(|id| id.0),
         changed_files,
     });
     exit_code
@@ -67,12 +68,8 @@ const OF_TOOLS: &str =
 /// Stores the changes of the run's commits for the report, up to the size that the report shows.
 fn keep_commits(parts: &mut Parts<'_>) {
     let start = parts.setup.start_commit();
-    let Some(head) = parts
-        .tree
-        .repo
-        .base()
-        .filter(|head| Some(head) != start.as_ref())
-    else {
+    let head = parts.tree.repo.base();
+    let Some(head) = head.filter(|head| Some(head) != start.as_ref()) else {
         return;
     };
     let mut text = Vec::new();
@@ -80,16 +77,11 @@ fn keep_commits(parts: &mut Parts<'_>) {
         let room = SOURCES_BYTES.saturating_sub(text.len());
         text.extend_from_slice(&piece[..piece.len().min(room)]);
     };
-    let written = parts
-        .tree
-        .repo
-        .write_commits(start.as_ref(), &head, &mut keep);
+    let written = (parts.tree.repo).write_commits(start.as_ref(), &head, &mut keep);
     let kept = written.map_err(anyhow::Error::from);
     if let Err(error) = kept.and_then(|()| parts.setup.run_dir.write(RunFile::Commits, &text)) {
-        parts.warn(format!(
-            "the report does not show the commits: {}",
-            with_causes(&error)
-        ));
+        let why = with_causes(&error);
+        parts.warn(format!("the report does not show the commits: {why}"));
     }
 }
 
@@ -101,11 +93,8 @@ fn name_check_artifacts(parts: &mut Parts<'_>) {
     if raw.check_artifacts.is_empty() {
         return;
     }
-    let shown: BTreeSet<Vec<u8>> = raw
-        .check_artifacts
-        .iter()
-        .map(|path| ignored_as(path))
-        .collect();
+    let shown = raw.check_artifacts.iter().map(|path| ignored_as(path));
+    let shown: BTreeSet<Vec<u8>> = shown.collect();
     let names = display_paths(&Vec::from_iter(shown));
     parts.emit.warn_about(
         WarningTopic::CheckArtifacts,
@@ -137,17 +126,10 @@ pub(crate) fn in_plan_order<'o>(
     plan: &Plan,
     outcomes: &'o BTreeMap<String, Outcome>,
 ) -> Vec<&'o Outcome> {
-    let places: HashMap<&str, usize> = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(place, task)| (task.id.as_str(), place))
-        .collect();
-    let mut ordered: Vec<(Option<usize>, &Outcome)> = outcomes
-        .iter()
-        .map(|(id, outcome)| (places.get(id.as_str()).copied(), outcome))
-        .collect();
-    ordered.sort_by_key(|(place, _)| *place);
+    let order = plan.tasks.iter().enumerate();
+    let places: HashMap<&str, usize> = order.map(|(at, task)| (task.id.as_str(), at)).collect();
+    let mut ordered: Vec<(&String, &Outcome)> = outcomes.iter().collect();
+    ordered.sort_by_key(|(id, _)| places.get(id.as_str()));
     ordered.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
@@ -164,4 +146,36 @@ pub(crate) fn save_ended(run_dir: &RunDir, code: u8, last: u64) {
     if let Err(error) = noted {
         print_warning(&format!("{error:#}"), Time::Enough);
     }
+}
+
+/// After a signal, writes the summary and has the run shown as cancelled, unless it has told its end by then: saving
+/// what it leaves can take longer than a runner waits after its signal, and then nobody would be told.
+pub(super) fn say_on(cancel: &Cancel, latest: &watch::Sender<Latest>, run_dir: &RunDir) {
+    let (cancel, latest, run_dir) = (cancel.clone(), latest.clone(), run_dir.clone());
+    let say = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let Ok(by) = runtime.map(|runtime| runtime.block_on(cancel.cancelled())) else {
+            return;
+        };
+        latest.send_if_modified(|latest| {
+            if latest.is_over || latest.summary.run_id.is_empty() {
+                return false;
+            }
+            let status = RunStatus::Cancelled;
+            let summary = RunSummary {
+                status: Some(status),
+                reason: Some(Reason::Cancelled),
+                exit_code: Some(status.exit_code(by.signal())),
+                current: None,
+                ..RunSummary::clone(&latest.summary)
+            };
+            let text = render(&summary, &Vec::new(), Format::Json);
+            // If this fails, the end of the run says why.
+            let _ = run_dir.write(RunFile::Report(Format::Json), text.as_bytes());
+            latest.summary = Arc::new(summary);
+            true
+        });
+    };
+    // Without a thread, the run is told of at its end, as any other.
+    let _ = thread::Builder::new().name("last words".into()).spawn(say);
 }

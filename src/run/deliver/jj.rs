@@ -106,9 +106,8 @@ pub(crate) async fn record_operation(
         return Ok(());
     }
     let jj = Jj::of(setup, real, emit);
-    let operation = jj
-        .run_jj(&["op", "log", "--no-graph", "--limit=1", "-T", "id"])
-        .await;
+    let operation = ["op", "log", "--no-graph", "--limit=1", "-T", "id"];
+    let operation = jj.run_jj(&operation).await;
     let operation =
         operation.map_err(|why| anyhow::anyhow!("jj does not report its position: {why}"))?;
     Ok(real.mark_unimported(operation.trim())?)
@@ -131,10 +130,8 @@ pub(crate) async fn commits_by_agent(
         None => head.unwrap_or_default(),
     };
     let made = format!("::@- ~ ::{at_start}");
-    match Jj::of(setup, real, emit)
-        .ask(&log_of(&made, COMMIT_LINE))
-        .await
-    {
+    let jj = Jj::of(setup, real, emit);
+    match jj.ask(&log_of(&made, COMMIT_LINE)).await {
         Ok(ids) => ids.lines().count(),
         Err(why) => {
             emit.warn(format!(
@@ -155,15 +152,7 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
         Some(since) => {
             let jj = Jj::of(setup, real, emit);
             let told = jj.import_head(real, &since, true).await;
-            match told {
-                Ok(Imported { users, before }) => {
-                    if let Some(what) = users.warning(&before) {
-                        emit.warn(what);
-                    }
-                    Ok(())
-                }
-                Err(why) => Err(with_import_remedy(real, &since, &why)),
-            }
+            told.map_err(|why| with_import_remedy(real, &since, &why))
         }
         None => {
             let is_cancelled = setup.cancel.beyond_deadline().reason().is_some();
@@ -173,12 +162,13 @@ pub(crate) async fn import_commits(setup: &Setup, tree: &mut WorkTree, emit: &mu
             }
             let jj = Jj::of(setup, real, emit);
             let told = jj.run_jj(&["git", "import"]).await;
-            told.map(drop)
+            told.map(|_| None)
                 .map_err(|why| format!("{why}; the next jj command does it"))
         }
     };
-    if let Err(why) = told {
-        emit.warn(format!("the commits were not imported into jj: {why}"));
+    match told {
+        Ok(warning) => warning.into_iter().for_each(|what| emit.warn(what)),
+        Err(why) => emit.warn(format!("the commits were not imported into jj: {why}")),
     }
     for what in setup.violations() {
         emit.warn(what);
@@ -199,18 +189,9 @@ fn with_import_remedy(real: &Real, since: &str, why: &str) -> String {
     )
 }
 
-/// An import that succeeded.
-#[derive(Debug, Default)]
-struct Imported {
-    users: Users,
-    /// The last operation before it.
-    before: String,
-}
-
 /// Who has used jj since an operation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Users {
-    #[default]
     Nobody,
     /// Only whoever works in this work tree: the agent, as far as is known.
     ThisWorkspace,
@@ -276,17 +257,17 @@ impl<'a> Jj<'a> {
     /// Makes jj import HEAD in a repository without a `.git` of its own. `since` is jj's operation before the run.
     /// With `undoes`, what the agent has done with jj since then is undone. The working-copy change is rebased onto
     /// HEAD. It keeps the files, which no command touches: their content is that of the last snapshot. All of it
-    /// becomes part of jj's operation log at once.
+    /// becomes part of jj's operation log at once. Returns a warning if jj is not as before the run.
     async fn import_head(
         &self,
         real: &Real,
         since: &str,
         undoes: bool,
-    ) -> std::result::Result<Imported, String> {
+    ) -> Result<Option<String>, String> {
         let told = |error: GitError| error.to_string();
         let Some(head) = real.head_commit().map_err(told)? else {
             real.mark_imported().map_err(told)?;
-            return Ok(Imported::default());
+            return Ok(None);
         };
         let users = match self.users_since(since).await {
             Users::ThisWorkspace if !undoes => Users::Others,
@@ -295,15 +276,16 @@ impl<'a> Jj<'a> {
         let last = ["op", "log", "--no-graph", "--limit=1", "-T", "id.short()"];
         let last = self.ask(&last).await?;
         let before = self.run_jj(&ids_of("@")).await?;
-        let branch = real
-            .branch_of_head()
-            .map_err(told)?
-            .filter(|_| users == Users::Others);
-        let moved = match &branch {
-            Some(branch) => self.moved(branch, since).await?,
-            None => None,
+        let branch = real.branch_of_head().map_err(told)?;
+        let branch = branch.filter(|_| users == Users::Others);
+        let mut moved = None;
+        if let Some(branch) = &branch {
+            moved = self.moved(branch, since).await?;
+        }
+        let mut pending = Pending {
+            jj: self,
+            last: None,
         };
-        let mut pending = Pending::new(self);
         if users == Users::ThisWorkspace {
             pending.add(&["op", "restore", since]).await?;
         }
@@ -314,14 +296,16 @@ impl<'a> Jj<'a> {
             pending.add(&["git", "import"]).await?;
             pending.rebase(&head, since, users).await?;
             if passes {
-                let args = ["bookmark", "delete", TEMPORARY_BOOKMARK];
-                pending.add(&args).await?;
+                pending
+                    .add(&["bookmark", "delete", TEMPORARY_BOOKMARK])
+                    .await?;
             }
         }
         if !is_there || users != Users::Nobody {
             // A merge would lose the open work's content where it reverts or changes committed lines.
-            let args = ["restore", "--from", &before, "--into", "@"];
-            pending.add(&args).await?;
+            pending
+                .add(&["restore", "--from", &before, "--into", "@"])
+                .await?;
         }
         if let Some(branch) = &branch {
             let to = pending.place_of(moved.as_deref(), &head).await?;
@@ -337,18 +321,11 @@ impl<'a> Jj<'a> {
             self.ask(&["git", "export"]).await?;
         }
         real.mark_imported().map_err(told)?;
-        Ok(Imported {
-            users,
-            before: last,
-        })
+        Ok(users.warning(&last))
     }
 
     /// The change to which somebody has moved a bookmark since an operation.
-    async fn moved(
-        &self,
-        branch: &str,
-        since: &str,
-    ) -> std::result::Result<Option<String>, String> {
+    async fn moved(&self, branch: &str, since: &str) -> Result<Option<String>, String> {
         let bookmark = format!("bookmarks(exact:{branch:?})");
         let moved = format!("{bookmark} ~ at_operation({since}, {bookmark})");
         let args = log_of(&moved, "change_id ++ \"\\n\"");
@@ -381,28 +358,23 @@ impl<'a> Jj<'a> {
     }
 
     /// Runs a jj command that neither reads nor writes the files.
-    async fn ask(&self, args: &[&str]) -> std::result::Result<String, String> {
+    async fn ask(&self, args: &[&str]) -> Result<String, String> {
         self.run_jj(&[args, &["--ignore-working-copy"]].concat())
             .await
     }
 
     /// Runs a jj command and returns its standard output.
-    async fn run_jj(&self, args: &[impl AsRef<str>]) -> std::result::Result<String, String> {
+    async fn run_jj(&self, args: &[&str]) -> Result<String, String> {
         let (printed, _) = self.call(args, &["--quiet"]).await?;
         Ok(printed)
     }
 
     /// Runs a jj command and returns its standard output and the end of its standard error.
-    async fn call(
-        &self,
-        args: &[impl AsRef<str>],
-        options: &[&str],
-    ) -> std::result::Result<(String, String), String> {
+    async fn call(&self, args: &[&str], options: &[&str]) -> Result<(String, String), String> {
         let fixed = ["--no-pager", "--color=never"].iter().chain(options);
-        let given = args.iter().map(AsRef::as_ref);
         let spec = CommandSpec {
             program: "jj".into(),
-            args: fixed.copied().chain(given).map(Into::into).collect(),
+            args: fixed.chain(args).map(Into::into).collect(),
             cwd: self.cwd.to_path_buf(),
             env: self.env.clone(),
             stdin: Input::Null,
@@ -411,31 +383,19 @@ impl<'a> Jj<'a> {
         };
         let mut printed = Vec::new();
         let mut said = HeadTail::new(0, READ);
-        let ended = run(
-            &spec,
-            &self.cancel,
-            &mut |stream, chunk: &[u8]| match stream {
-                StreamKind::Stdout if printed.len() < READ => printed.extend_from_slice(chunk),
-                StreamKind::Stdout => {}
-                StreamKind::Stderr => said.push(chunk),
-            },
-        )
-        .await;
+        let mut keep = |stream, chunk: &[u8]| match stream {
+            StreamKind::Stdout if printed.len() < READ => printed.extend_from_slice(chunk),
+            StreamKind::Stdout => {}
+            StreamKind::Stderr => said.push(chunk),
+        };
+        let ended = run(&spec, &self.cancel, &mut keep).await;
         let said = clean_text(&said.into_parts().1);
         if matches!(ended.exit, Exit::Code(0)) {
             return Ok((String::from_utf8_lossy(&printed).into_owned(), said));
         }
         let said: String = said.trim().chars().take(SHOWN).collect();
-        let first = args
-            .iter()
-            .take(2)
-            .map(AsRef::as_ref)
-            .collect::<Vec<&str>>();
-        Err(format!(
-            "`jj {}` ended with {}: {said}",
-            first.join(" "),
-            ended.exit
-        ))
+        let first = args[..args.len().min(2)].join(" ");
+        Err(format!("`jj {first}` ended with {}: {said}", ended.exit))
     }
 }
 
@@ -446,10 +406,6 @@ struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    const fn new(jj: &'a Jj<'a>) -> Self {
-        Self { jj, last: None }
-    }
-
     fn at(&self) -> impl Iterator<Item = &str> {
         let last = self.last.iter();
         last.flat_map(|operation| ["--at-op", operation])
@@ -457,36 +413,28 @@ impl<'a> Pending<'a> {
 
     /// Adds the operation of a command, which neither reads nor writes the files. It rewrites only commits of this
     /// run and the open work, whatever the configuration calls immutable.
-    async fn add(&mut self, args: &[&str]) -> std::result::Result<(), String> {
+    async fn add(&mut self, args: &[&str]) -> Result<(), String> {
         let options = [
             "--no-integrate-operation",
             "--ignore-working-copy",
             "--ignore-immutable",
         ];
-        let args: Vec<&str> = self
-            .at()
-            .chain(args.iter().copied())
-            .chain(options)
-            .collect();
+        let args = self.at().chain(args.iter().copied());
+        let args: Vec<&str> = args.chain(options).collect();
         let (_, said) = self.jj.call(&args, &[]).await?;
         // A command that changes nothing has no operation.
         self.last = operation_in(&said).or_else(|| self.last.take());
         Ok(())
     }
 
-    async fn ask(&self, args: &[&str]) -> std::result::Result<String, String> {
+    async fn ask(&self, args: &[&str]) -> Result<String, String> {
         let args: Vec<&str> = self.at().chain(args.iter().copied()).collect();
         self.jj.ask(&args).await
     }
 
     /// Rebases the working-copy change onto the run's commits. If jj was used by others than the agent, also the
     /// commits below it that are newer than the operation `since`, as far as the run's commits lack their content.
-    async fn rebase(
-        &mut self,
-        head: &str,
-        since: &str,
-        users: Users,
-    ) -> std::result::Result<(), String> {
+    async fn rebase(&mut self, head: &str, since: &str, users: Users) -> Result<(), String> {
         if users == Users::Others {
             let last = self.last.clone();
             let newer = format!("roots(((::@ ~ ::{head}) ~ at_operation({since}, all())) | @)");
@@ -503,11 +451,7 @@ impl<'a> Pending<'a> {
     }
 
     /// The commit that a change became, if that is below the working-copy change and on `head`. Otherwise `head`.
-    async fn place_of(
-        &self,
-        change: Option<&str>,
-        head: &str,
-    ) -> std::result::Result<String, String> {
+    async fn place_of(&self, change: Option<&str>, head: &str) -> Result<String, String> {
         let Some(change) = change else {
             return Ok(head.to_owned());
         };
@@ -516,7 +460,7 @@ impl<'a> Pending<'a> {
         Ok(found.unwrap_or_else(|| head.to_owned()))
     }
 
-    async fn integrate(self) -> std::result::Result<(), String> {
+    async fn integrate(self) -> Result<(), String> {
         if let Some(last) = &self.last {
             self.jj.ask(&["op", "integrate", last]).await?;
         }

@@ -4,7 +4,6 @@ pub(crate) mod cost_limits;
 pub(crate) mod delivery;
 pub(crate) mod finish;
 pub(crate) mod jj;
-mod last_words;
 pub mod outcomes;
 pub(crate) mod push_failure;
 pub mod report_sources;

@@ -13,7 +13,7 @@ use crate::run::begin::repository::repository;
 use crate::run::begin::start::runtime;
 use crate::run::state::past_runs::past_runs;
 use jiff::{Timestamp, civil};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many commits' check runs are requested. The newest come first.
 const ASKED: usize = 300;
@@ -40,12 +40,17 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
     let real = repository(context)?;
     let failed =
         |error: git::GitError| Error::environment(format!("the history cannot be read: {error}"));
-    let branch = match branch {
+    let target = match branch {
         Some(named) => named.to_owned(),
         None => git::merge_target(&real).map_err(failed)?,
     };
     let texts = [RUN_TRAILER.trim_end(), "This reverts commit"];
-    let history = git::history(&real, &since.to_string(), &branch, &texts).map_err(failed)?;
+    let history = git::history(&real, &since.to_string(), &target, &texts);
+    let history = history.map_err(|error| match branch {
+        Some(named) => Error::usage(format!("--branch {named}: {error}"))
+            .hint("name a branch that `git branch --all` lists"),
+        None => failed(error),
+    })?;
     let mut missing = Vec::new();
     if git::checkout(&real).is_ok_and(|it| it.depth.is_some()) {
         missing.push(
@@ -59,12 +64,9 @@ pub fn gather(context: &Context, since: &str, branch: Option<&str>) -> Result<Ga
             "check runs on GitHub are not read: set GITHUB_REPOSITORY and GITHUB_TOKEN".to_owned(),
         ),
     }
-    let branch = branch
-        .trim_start_matches("refs/heads/")
-        .to_owned()
-        .trim_start_matches("refs/remotes/")
-        .to_owned();
-    let outcomes = outcomes(since.to_string(), branch, &history, runs);
+    let name = target.trim_start_matches("refs/heads/");
+    let name = name.trim_start_matches("refs/remotes/").to_owned();
+    let outcomes = outcomes(since.to_string(), name, &history, runs);
     Ok(Gathered { outcomes, missing })
 }
 
@@ -113,31 +115,20 @@ fn checked(
         ));
     }
     let mut found = Vec::new();
-    let mut ask = async || {
-        let client = actions
-            .client()
-            .map_err(|error| error.to_string())?
-            .with_deadline(Instant::now() + REQUESTS_TIMEOUT);
-        let repo = client
-            .repo(&actions.place.repository)
-            .map_err(|error| error.to_string())?;
+    let mut ask = async || -> Result<()> {
+        let repo = actions.repo()?.within(REQUESTS_TIMEOUT);
         for commit in own.iter().take(ASKED) {
-            let runs = repo
-                .all_check_runs(&commit.id)
-                .await
-                .map_err(|error| error.to_string())?;
-            found.extend(
-                runs.iter()
-                    .filter_map(|run| RunLine::read(&run.output.text)),
-            );
+            let runs = repo.all_check_runs(&commit.id).await?;
+            let lines = runs
+                .iter()
+                .filter_map(|run| RunLine::read(&run.output.text));
+            found.extend(lines);
         }
-        Ok::<(), String>(())
+        Ok(())
     };
-    let asked = match runtime() {
-        Ok(runtime) => runtime.block_on(ask()),
-        Err(error) => Err(error.message),
-    };
+    let asked = runtime().and_then(|runtime| runtime.block_on(ask()));
     if let Err(why) = asked {
+        let why = why.without_hints();
         missing.push(format!("not all check runs on GitHub could be read: {why}"));
     }
     Some(found)

@@ -6,7 +6,7 @@ use crate::domain::agent::AgentEvent;
 use crate::domain::continuation::Continuation;
 use crate::domain::event::{Event, EventKind, WarningTopic};
 use crate::domain::outcome::RunStatus;
-use crate::domain::settings::{Color, Resolved};
+use crate::domain::settings::Resolved;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
@@ -26,7 +26,8 @@ use crate::report::outputs::{OtherOutputs, ReportStatus, github_output, outputs}
 use crate::report::workflow_command::{WorkflowCommands, annotation_commands};
 use crate::report::{Format, Reporters, markdown, render};
 use crate::run::begin::repository::relative;
-use crate::run::deliver::last_words;
+use crate::run::deliver::finish::say_on;
+use crate::run::deliver::report_sources;
 use crate::run::deliver::telemetry::Exporter;
 use crate::run::state::conversation;
 use crate::run::state::directory::RunDir;
@@ -66,7 +67,7 @@ pub struct Reporting {
     summary: RunSummary,
     /// The log of events for resuming the run. It leaves out most of the agent's output.
     record: Option<File>,
-    record_path: PathBuf,
+    run_dir: RunDir,
     status: ReportStatus,
     /// Number of the last event.
     seq: u64,
@@ -120,15 +121,33 @@ impl Reporting {
             };
             reporters.add("JSONL", Box::new(Jsonl::new(out)));
         }
-        let actions_log = add_log(
-            context,
-            settings.color,
-            output,
-            to_stdout,
-            &mut outputs,
-            &mut reporters,
-        )?;
-        let record = run_dir.append_lines(RunFile::EventRecord)?;
+        let (terminal, out) = if to_stdout {
+            let terminal = context.stderr_is_terminal;
+            (terminal, outputs.open("log", &stderr(), terminal)?)
+        } else {
+            let terminal = context.stdout_is_terminal;
+            (terminal, outputs.open("log", &stdout(), terminal)?)
+        };
+        let can_draw = terminal && context.var("TERM").is_some_and(|term| term != "dumb");
+        let style = Style {
+            color: is_colored(settings.color, can_draw, context.wants_color()),
+            verbosity: Verbosity::from_flags(output.verbose, output.quiet),
+            width: None,
+        };
+        let mut actions_log = None;
+        if context.in_actions() {
+            // The runner executes no commands in an agent's output.
+            let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
+            let log = ActionsLog::new(out, token);
+            reporters.add(LOG_COMMANDS, Box::new(WorkflowCommands::new(log.clone())));
+            reporters.add("log", Box::new(Console::new(Box::new(log.clone()), style)));
+            actions_log = Some(log);
+        } else if can_draw {
+            let size = Box::new(move || size(to_stdout));
+            reporters.add("log", Box::new(Console::live(out, style, size)));
+        } else {
+            reporters.add("log", Box::new(Console::new(out, style)));
+        }
         let latest = watch::Sender::new(Latest::default());
         reporters.add("GitHub", Box::new(Feed(latest.clone())));
         Ok(Self {
@@ -140,8 +159,8 @@ impl Reporting {
                 Some(earlier) => redacted(&redactor, earlier)?.into_owned(),
                 None => RunSummary::default(),
             },
-            record: Some(record),
-            record_path: run_dir.path(RunFile::EventRecord),
+            record: Some(run_dir.append_lines(RunFile::EventRecord)?),
+            run_dir: run_dir.clone(),
             status: ReportStatus::Ok,
             seq: 0,
             publishing: None,
@@ -153,9 +172,9 @@ impl Reporting {
     }
 
     /// From now on, once a signal has been received, says so and cuts all waiting short.
-    pub fn hurry_after(&mut self, cancel: &Cancel, run_dir: &RunDir) {
+    pub fn hurry_after(&mut self, cancel: &Cancel) {
         let signals = cancel.beyond_deadline();
-        last_words::say_on(&signals, &self.latest, run_dir);
+        say_on(&signals, &self.latest, &self.run_dir);
         self.cancel = Some(signals);
     }
 
@@ -164,7 +183,6 @@ impl Reporting {
         &mut self,
         context: &Context,
         request: &RunRequest,
-        run_dir: &RunDir,
         run_id: &str,
         resumed: bool,
     ) {
@@ -174,7 +192,7 @@ impl Reporting {
         };
         let pages = CheckAndComment {
             resumed,
-            ..check_and_comment(request, run_dir, run_id)
+            ..check_and_comment(request, &self.run_dir, run_id)
         };
         let is_job_token = actions.is_job_token();
         match Publisher::start(pages, self.latest.clone(), move || actions.client()) {
@@ -227,7 +245,9 @@ impl Reporting {
         for incident in published.incidents {
             self.warn(format!("GitHub: {incident}"));
         }
-        if let (false, Some(log)) = (published.annotated, &self.actions_log) {
+        if !published.annotated
+            && let Some(log) = &self.actions_log
+        {
             let commands = annotation_commands(&annotations(&self.summary));
             let written = log.command(&commands).and_then(|()| log.finish());
             self.note_written("annotations", written.map_err(Into::into));
@@ -261,9 +281,10 @@ impl Reporting {
         if let Some(telemetry) = &mut self.telemetry {
             telemetry.take(&clean, &self.summary);
         }
-        for warning in self.reporters.report(&clean, &self.summary) {
+        let stopped = self.reporters.report(&clean, &self.summary);
+        if !stopped.is_empty() {
             self.status = ReportStatus::Degraded;
-            self.summary.warnings.push(warning);
+            self.summary.warnings.extend(stopped);
         }
         kept
     }
@@ -291,6 +312,7 @@ impl Reporting {
         emit.warn_about(WarningTopic::Error { remedies }, error.without_hints());
         emit.emit(ended);
     }
+
     /// Stores an event before the history continues, because the summary is made from the events.
     /// Secrets are redacted, but task ids stay as in the history.
     fn keep(&mut self, event: &Event, clean: &Event) -> anyhow::Result<()> {
@@ -312,12 +334,13 @@ impl Reporting {
             // Lines after an incomplete one could not be read, so nothing more is written.
             self.record = None;
         }
-        written.with_context(|| format!("{} cannot be written", self.record_path.display()))
+        let path = || self.run_dir.path(RunFile::EventRecord);
+        written.with_context(|| format!("{} cannot be written", path().display()))
     }
 
     /// Writes the reports, the summary, the step summary and the action's outputs. Failures become
     /// warnings and never change the exit code. Returns the number of the last event.
-    pub fn finish(mut self, context: &Context, run_dir: &RunDir) -> u64 {
+    pub fn finish(mut self, context: &Context) -> u64 {
         // Nothing new is shown by this.
         self.latest.send_if_modified(|latest| {
             latest.is_over = true;
@@ -326,11 +349,12 @@ impl Reporting {
         // First the files of the run directory, so that they exist whatever else fails.
         let all = Format::value_variants().iter().copied();
         let written = self.summary.clone();
-        self.write(run_dir, all.clone());
+        self.write(all.clone());
         self.drain();
-        let warnings = self.reporters.warnings();
         let time = self.time();
-        warnings.for_each(|it| print_warning(&self.redactor.redact(it), time));
+        for warning in self.reporters.warnings() {
+            print_warning(&self.redactor.redact(warning), time);
+        }
         let mut is_posted = self.end_publishing();
         if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
             // The limit is the step's, and its other programs may have written to the file.
@@ -344,14 +368,11 @@ impl Reporting {
             self.status = ReportStatus::Failed;
         }
         if let Some(path) = context.path_var("GITHUB_OUTPUT") {
+            let run_dir = &self.run_dir;
+            let report = run_dir.path(RunFile::Report(Format::Html));
             let beyond = OtherOutputs {
                 report_status: self.status,
-                report_path: Some(
-                    run_dir
-                        .path(RunFile::Report(Format::Html))
-                        .display()
-                        .to_string(),
-                ),
+                report_path: Some(report.display().to_string()),
                 session_id: conversation::session_id(run_dir),
                 final_message: conversation::final_message(run_dir),
             };
@@ -366,23 +387,22 @@ impl Reporting {
         }
         // Again, to include the warnings that were added since.
         if self.summary != written {
-            self.write(run_dir, all.filter(|format| !format.shows_sources()));
+            self.write(all.filter(|format| !format.shows_sources()));
         }
         self.seq
     }
 
-    fn write(&mut self, run_dir: &RunDir, formats: impl IntoIterator<Item = Format>) {
+    fn write(&mut self, formats: impl IntoIterator<Item = Format>) {
         for format in formats {
-            let mut sources = if format.shows_sources() {
-                crate::run::deliver::report_sources::sources(run_dir.root())
-            } else {
-                Vec::new()
-            };
+            let mut sources = Vec::new();
+            if format.shows_sources() {
+                sources = report_sources::sources(self.run_dir.root());
+            }
             for source in &mut sources {
                 source.text = self.redactor.redact(&source.text).into_owned();
             }
             let text = render(&self.summary, &sources, format);
-            let written = run_dir.write(RunFile::Report(format), text.as_bytes());
+            let written = (self.run_dir).write(RunFile::Report(format), text.as_bytes());
             self.note_written(format.what(), written.map(drop));
         }
     }
@@ -412,13 +432,14 @@ impl Reporting {
     /// Waits until the readers have received everything.
     fn drain(&mut self) {
         let time = self.time();
-        for (name, output, has_person) in &self.outputs.0 {
-            if let Err(error) = output.drain(drain_timeout(time, *has_person)) {
-                self.status = ReportStatus::Degraded;
-                let warning = format!("the {name} report is incomplete: {error}");
-                print_warning(&warning, time);
-                self.summary.warnings.push(warning);
-            }
+        let drained = self.outputs.0.iter().map(|(name, output, has_person)| {
+            let drained = output.drain(drain_timeout(time, *has_person));
+            drained.map_err(|error| format!("the {name} report is incomplete: {error}"))
+        });
+        let incomplete: Vec<String> = drained.filter_map(Result::err).collect();
+        for warning in incomplete {
+            self.status = ReportStatus::Degraded;
+            self.warn(warning);
         }
     }
 
@@ -527,54 +548,6 @@ fn events_output(path: &Path, outputs: &mut BufferedOutputs) -> Result<Box<dyn W
         // A pipe has a reader, which may stop reading.
         outputs.open("JSONL", &file, false)
     }
-}
-
-/// Adds the log for people. In GitHub Actions it goes through an `ActionsLog`, so that the runner
-/// executes no commands in an agent's output.
-fn add_log(
-    context: &Context,
-    color: Color,
-    output: Output,
-    events_on_stdout: bool,
-    outputs: &mut BufferedOutputs,
-    reporters: &mut Reporters,
-) -> Result<Option<ActionsLog>> {
-    let terminal = if events_on_stdout {
-        context.stderr_is_terminal
-    } else {
-        context.stdout_is_terminal
-    };
-    let out = if events_on_stdout {
-        outputs.open("log", &stderr(), terminal)?
-    } else {
-        outputs.open("log", &stdout(), terminal)?
-    };
-    let style = Style {
-        color: is_colored(color, terminal && !is_dumb(context), context.wants_color()),
-        verbosity: Verbosity::from_flags(output.verbose, output.quiet),
-        width: None,
-    };
-    let is_live = terminal && !context.in_actions() && !is_dumb(context);
-    if context.in_actions() {
-        let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
-        let actions_log = ActionsLog::new(out, token);
-        let commands = WorkflowCommands::new(actions_log.clone());
-        reporters.add(LOG_COMMANDS, Box::new(commands));
-        let console = Console::new(Box::new(actions_log.clone()), style);
-        reporters.add("log", Box::new(console));
-        return Ok(Some(actions_log));
-    }
-    if is_live {
-        let size = Box::new(move || size(events_on_stdout));
-        reporters.add("log", Box::new(Console::live(out, style, size)));
-    } else {
-        reporters.add("log", Box::new(Console::new(out, style)));
-    }
-    Ok(None)
-}
-
-fn is_dumb(context: &Context) -> bool {
-    context.var("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// The size of the terminal; 80 by 24 if it is unknown.

@@ -47,12 +47,8 @@ struct Target {
 impl Exporter {
     /// The exporter that the variables configure; `None` if they name no collector.
     pub(crate) fn of(context: &Context) -> Option<Self> {
-        let truth = |name| {
-            context
-                .var(name)
-                .is_some_and(|value| value.eq_ignore_ascii_case("true"))
-        };
-        if truth("OTEL_SDK_DISABLED") {
+        let disabled = context.var("OTEL_SDK_DISABLED");
+        if disabled.is_some_and(|value| value.eq_ignore_ascii_case("true")) {
             return None;
         }
         let targets = targets(context);
@@ -65,16 +61,13 @@ impl Exporter {
             .map_or(EXPORT_TIMEOUT, Duration::from_millis)
             .min(EXPORT_TIMEOUT);
         let temporality = context.var("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE");
-        let is_delta = |word: &str| {
-            let words = ["delta", "lowmemory"];
-            words.iter().any(|known| word.eq_ignore_ascii_case(known))
-        };
+        let temporality = temporality.map(str::to_ascii_lowercase);
         Some(Self {
             telemetry: Telemetry::new(model_vendor),
             origin: Origin {
                 resource: resource(context),
                 parent: context.var("TRACEPARENT").and_then(Parent::read),
-                is_delta: temporality.is_some_and(is_delta),
+                is_delta: matches!(temporality.as_deref(), Some("delta" | "lowmemory")),
             },
             targets,
             network: Network::of(|name| context.var_os(name).map(ToOwned::to_owned)),
@@ -105,15 +98,12 @@ impl Exporter {
             Ok(targets) => targets,
             Err(fault) => return vec![fault],
         };
+        // Events are already redacted, but attributes from the variables are not.
         let documents = [
             self.telemetry.traces(&self.origin),
             self.telemetry.metrics(&self.origin),
-        ];
-        // Events are already redacted, but attributes from the variables are not.
-        let documents = documents.map(|document| {
-            let text = document?.to_string();
-            Some(redactor.redact(&text).into_owned())
-        });
+        ]
+        .map(|document| Some(redactor.redact(&document?.to_string()).into_owned()));
         let limit = match time {
             Time::Short => self.limit.min(CANCELLED_EXPORT_TIMEOUT),
             Time::Enough => self.limit,
@@ -128,7 +118,7 @@ impl Exporter {
         let client = Client::new(&self.network, Some(limit));
         let [traces, metrics] = targets;
         let [spans, measured] = documents;
-        let (traces, metrics) = runtime.block_on(async {
+        let posted = runtime.block_on(async {
             tokio::join!(
                 post(&client, traces, spans, limit),
                 post(&client, metrics, measured, limit)
@@ -136,10 +126,7 @@ impl Exporter {
         });
         // A name lookup in progress must not delay the exit.
         runtime.shutdown_background();
-        let mut faults: Vec<String> = [traces, metrics]
-            .into_iter()
-            .filter_map(Result::err)
-            .collect();
+        let mut faults: Vec<String> = posted.0.err().into_iter().chain(posted.1.err()).collect();
         faults.dedup();
         faults
     }
@@ -155,25 +142,24 @@ async fn post(
     let (Some(target), Some(document)) = (target, document) else {
         return Ok(());
     };
-    let host = target.address.authority().map_or("", |authority| {
-        // Without user name and password.
-        let text = authority.as_str();
-        text.rsplit_once('@').map_or(text, |(_, host)| host)
-    });
+    // Without user name and password.
+    let host = target.address.host().unwrap_or_default().to_owned();
+    let port = target
+        .address
+        .port()
+        .map_or(String::new(), |port| format!(":{port}"));
     let told = |why: String| {
-        format!("OpenTelemetry: the collector at {host} did not accept the data of the run: {why}")
+        format!(
+            "OpenTelemetry: the collector at {host}{port} did not accept the data of the run: {why}"
+        )
     };
-    let mut request =
-        Request::post(target.address.clone()).header(CONTENT_TYPE, "application/json");
+    let mut request = Request::post(target.address).header(CONTENT_TYPE, "application/json");
     for (name, value) in &target.headers {
         request = request.header(name, value);
     }
-    let body = Full::new(Bytes::from(document));
-    let request = request
-        .body(body)
-        .map_err(|error| told(error.to_string()))?;
-    let answer = tokio::time::timeout(limit, client.send(request, limit)).await;
-    match answer {
+    let request = request.body(Full::new(Bytes::from(document)));
+    let request = request.map_err(|error| told(error.to_string()))?;
+    match tokio::time::timeout(limit, client.send(request, limit)).await {
         Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
         Ok(Ok(answer)) => Err(told(format!("it answered {}", answer.status()))),
         Err(_) | Ok(Err(TransportError::Late)) => Err(told("it did not answer in time".into())),
@@ -185,44 +171,33 @@ async fn post(
 
 /// The destinations of traces and metrics.
 fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
-    let mut targets = [None, None];
-    for (target, (signal, path)) in targets.iter_mut().zip(SIGNALS) {
-        if context
-            .var(&format!("OTEL_{signal}_EXPORTER"))
-            .is_some_and(|word| word == "none")
-        {
-            continue;
+    let target_of = |(signal, path): (&str, &str)| {
+        if context.var(&format!("OTEL_{signal}_EXPORTER")) == Some("none") {
+            return Ok(None);
         }
         let of_signal = |name: &str| {
             let own = format!("OTEL_EXPORTER_OTLP_{signal}_{name}");
             let shared = format!("OTEL_EXPORTER_OTLP_{name}");
-            let found = [own, shared].into_iter();
-            found
-                .filter_map(|name| Some((context.var(&name)?.trim(), name.clone())))
-                .next()
+            let mut found = [own, shared].into_iter();
+            found.find_map(|name| Some((context.var(&name)?.trim(), name)))
         };
         let Some((base, variable)) = of_signal("ENDPOINT") else {
-            continue;
+            return Ok(None);
         };
-        if let Some((protocol, variable)) =
-            of_signal("PROTOCOL").filter(|(word, _)| *word == "grpc")
-        {
+        if let Some(("grpc", variable)) = of_signal("PROTOCOL") {
             return Err(format!(
-                "OpenTelemetry: {variable} is {protocol}, but only OTLP over HTTP is supported: set it to http/json"
+                "OpenTelemetry: {variable} is grpc, but only OTLP over HTTP is supported: set it to http/json"
             ));
         }
-        let is_own = variable.contains(signal);
-        let address = if is_own {
+        let address = if variable.contains(signal) {
             base.to_owned()
         } else {
             format!("{}/{path}", base.trim_end_matches('/'))
         };
-        let parsed = address.parse::<Uri>().ok();
         let is_http = |uri: &Uri| {
-            ["http", "https"].contains(&uri.scheme_str().unwrap_or_default())
-                && uri.authority().is_some()
+            matches!(uri.scheme_str(), Some("http" | "https")) && uri.authority().is_some()
         };
-        let Some(address) = parsed.filter(is_http) else {
+        let Some(address) = address.parse::<Uri>().ok().filter(is_http) else {
             return Err(format!(
                 "OpenTelemetry: {variable} is not an http or https URL"
             ));
@@ -231,9 +206,10 @@ fn targets(context: &Context) -> Result<[Option<Target>; 2], String> {
             Some((text, variable)) => headers(text, &variable)?,
             None => Vec::new(),
         };
-        *target = Some(Target { address, headers });
-    }
-    Ok(targets)
+        Ok(Some(Target { address, headers }))
+    };
+    let [traces, metrics] = SIGNALS;
+    Ok([target_of(traces)?, target_of(metrics)?])
 }
 
 fn headers(text: &str, variable: &str) -> Result<Vec<(HeaderName, HeaderValue)>, String> {

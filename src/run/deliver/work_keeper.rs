@@ -10,7 +10,7 @@ use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
-use crate::run::begin::prepare::Source;
+use crate::run::begin::work::Source;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::setup::Setup;
@@ -55,11 +55,18 @@ pub(crate) fn reference(
     work_tree: &Path,
 ) -> Option<KeptWorkRef> {
     let branch = &request.branch.as_ref()?.name;
+    let place = request.context.place.name.as_str();
+    let mut path_apart = String::new();
     let what = match (&request.queued, request.number, source) {
         (Some(_), ..) => branch.rsplit('/').next().unwrap_or(branch).to_owned(),
         (None, Some(number), _) if request.is_pull => format!("pull-{number}"),
         (None, Some(number), _) => format!("issue-{number}"),
         (None, None, Source::File(path) | Source::Known { path, .. }) => {
+            // Plans in other directories can have the same name.
+            let inside = path_in_tree(path, work_tree);
+            if inside != format!("{USUAL_PLANS}{}.yaml", name_of(&inside)) {
+                path_apart = format!("\0{inside}");
+            }
             let name = path.file_stem().unwrap_or_default();
             format!("plan-{}", name.to_string_lossy())
         }
@@ -67,16 +74,7 @@ pub(crate) fn reference(
             format!("task-{}", &blake3::hash(text.as_bytes()).to_hex()[..12])
         }
     };
-    let mut all = format!("{}\0{branch}\0{what}", request.context.place.name.as_str());
-    if let (None, None, Source::File(path) | Source::Known { path, .. }) =
-        (&request.queued, request.number, source)
-    {
-        // Plans in other directories can have the same name.
-        let path = path_in_tree(path, work_tree);
-        if path != format!("{USUAL_PLANS}{}.yaml", name_of(&path)) {
-            all = format!("{all}\0{path}");
-        }
-    }
+    let all = format!("{place}\0{branch}\0{what}{path_apart}");
     let digest = blake3::hash(all.as_bytes()).to_hex();
     Some(KeptWorkRef::of(&key(&what, &digest[..10])))
 }
@@ -132,10 +130,8 @@ impl WorkKeeper {
         let between = tree.repo.commits_between(&start, &base);
         let commits = between.map_err(|error| error.to_string())?.len();
         let meta = KeptMeta::of(u32::try_from(commits).unwrap_or(u32::MAX), ended);
-        let mut files = vec![(
-            META.to_owned(),
-            serde_json::to_vec(&meta).map_err(|error| error.to_string())?,
-        )];
+        let meta = serde_json::to_vec(&meta).map_err(|error| error.to_string())?;
+        let mut files = vec![(META.to_owned(), meta)];
         for file in KEPT_FILES {
             if let Some(bytes) = setup.run_dir.read(file) {
                 // The reference is as public as the repository.
@@ -146,16 +142,9 @@ impl WorkKeeper {
         let identity = identity_of_commits(true, &tree.repo);
         let message = message(&tree.plan.plan.title, jiff::Timestamp::now().as_second());
         let message = setup.redactor.redact(&message);
-        let commit = tree
-            .repo
-            .keep_work(snapshot, &files, &identity, &message)
-            .map_err(|error| error.to_string())?;
-        let pushed = tree
-            .repo
-            .push_kept_work(&self.remote, &self.name, Some(&commit), cancel);
-        pushed.map_err(|error| error.to_string())?;
-        self.is_there = true;
-        Ok(())
+        let commit = tree.repo.keep_work(snapshot, &files, &identity, &message);
+        let commit = commit.map_err(|error| error.to_string())?;
+        self.push(tree, Some(&commit), cancel)
     }
 
     /// The notes of an earlier run of the same request. `None` if they cannot be fetched.
@@ -172,11 +161,18 @@ impl WorkKeeper {
 
     /// Removes the saved work.
     pub(crate) fn remove(&mut self, tree: &WorkTree, cancel: &Cancel) -> Result<(), String> {
-        let removed = tree
-            .repo
-            .push_kept_work(&self.remote, &self.name, None, cancel);
-        removed.map_err(|error| error.to_string())?;
-        self.is_there = false;
+        self.push(tree, None, cancel)
+    }
+
+    fn push(
+        &mut self,
+        tree: &WorkTree,
+        commit: Option<&RevId>,
+        cancel: &Cancel,
+    ) -> Result<(), String> {
+        let pushed = (tree.repo).push_kept_work(&self.remote, &self.name, commit, cancel);
+        pushed.map_err(|error| error.to_string())?;
+        self.is_there = commit.is_some();
         Ok(())
     }
 }

@@ -9,15 +9,13 @@ use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::prompt::MergeText;
 use crate::domain::settings::{AgentCommits, IfUnverified, ProveNewTests, TestChangePolicy};
 use crate::domain::snapshot::RevId;
-use crate::git::{
-    BranchName, ConflictKind, Identity, MarkedMerge, RebaseError, Repo, display_path, display_paths,
-};
+use crate::git::{BranchName, ConflictKind, MarkedMerge, RebaseError, display_path, display_paths};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::lookup::remote;
 use crate::github::request::RunRequest;
 use crate::run::begin::beginning::RunPlan;
-use crate::run::begin::required_agents::require_logins;
-use crate::run::merge::merging::Merging;
+use crate::run::begin::requirements::require_logins;
+use crate::run::merge::merging::{Merging, accepted, impossible};
 use crate::run::state::parts::Parts;
 use crate::run::steps::{
     Before, Moved, NotMoved, identity, move_and_verify_with_reruns, plan_name,
@@ -41,37 +39,33 @@ pub(crate) async fn merge_base(
     let id = task.id.to_string();
     let mut attempt = match fetched(context, parts, request) {
         Ok(tips) => attempt(context, parts, &start.config, &id, tips),
-        Err(why) => Attempt::Over(Outcome::without_agent(
-            TaskEnd::Failed,
-            Reason::Environment,
-            why,
-        )),
+        Err(why) => Attempt::Over(impossible(why)),
     };
     if let Attempt::Conflict(conflict) = attempt {
-        attempt = match resolve(parts, plan, *conflict).await? {
+        attempt = match resolve(parts, plan, conflict).await? {
             Ok(outcomes) => return Ok(outcomes),
-            Err(why) => Attempt::Over(Outcome::without_agent(
-                TaskEnd::Failed,
-                Reason::Environment,
-                why,
-            )),
+            Err(why) => Attempt::Over(impossible(why)),
         };
     }
     parts.emit.at(Some(&id), Some(1), None);
     parts.emit.emit(EventKind::TaskStarted {
         title: task.title.clone(),
     });
-    let end = match attempt {
-        Attempt::Merged(merge) => taken(parts, &start.config, *merge).await?,
-        Attempt::Landed(commit) => landed(parts, &start.config, commit),
-        Attempt::Over(outcome) => End::of(outcome),
-        Attempt::Conflict(_) => return Ok(BTreeMap::new()),
-    };
+    let has_checks = !start.config.checks.is_empty();
     let End {
         outcome,
         files,
         failing,
-    } = end;
+    } = match attempt {
+        Attempt::Merged(merge) => taken(parts, &start.config, merge).await?,
+        // Only what was verified is on the branch.
+        Attempt::Landed(commit) => End {
+            files: parts.tree.report_commit(&commit, &mut parts.emit),
+            ..End::of(accepted(Some(commit), has_checks, &[]))
+        },
+        Attempt::Over(outcome) => End::of(outcome),
+        Attempt::Conflict(_) => return Ok(BTreeMap::new()),
+    };
     parts.accounts.changed_files.extend(files.iter().cloned());
     let told = TaskEnded {
         attempts: 1,
@@ -91,11 +85,11 @@ enum Attempt {
     /// No branch moves.
     Over(Outcome),
     /// A merge without a conflict.
-    Merged(Box<Merge>),
+    Merged(Merge),
     /// An earlier process of this run has verified the merge and moved the branch to it.
     Landed(RevId),
     /// Conflicts for the agent to resolve.
-    Conflict(Box<Conflict>),
+    Conflict(Conflict),
 }
 
 /// The result of the run's only task.
@@ -174,7 +168,6 @@ fn attempt(
     tips: Tips,
 ) -> Attempt {
     let (ours, theirs) = (&tips.our_name, &tips.their_name);
-    let over = |end, reason, why| Attempt::Over(Outcome::without_agent(end, reason, why));
     let repo = &parts.tree.repo;
     if repo.contains_commit(&tips.ours, &tips.theirs) {
         let start = parts.setup.start_commit();
@@ -182,7 +175,8 @@ fn attempt(
             return Attempt::Landed(tips.ours);
         }
         let why = format!("{ours} already contains all of {theirs}");
-        return over(TaskEnd::Done, Reason::AlreadySatisfied, why);
+        let outcome = Outcome::without_agent(TaskEnd::Done, Reason::AlreadySatisfied, why);
+        return Attempt::Over(outcome);
     }
     if config.checks.is_empty() && config.settings.if_unverified == IfUnverified::Fail {
         return Attempt::Over(Outcome::Unverified {
@@ -199,52 +193,36 @@ fn attempt(
     let who = identity(parts);
     let repo = &parts.tree.repo;
     match repo.merge(&tips.ours, &tips.theirs, &message, &who) {
-        Ok(commit) => Attempt::Merged(Box::new(Merge {
+        Ok(commit) => Attempt::Merged(Merge {
             commit,
             subject,
             tips,
-        })),
+        }),
         Err(RebaseError::Conflict { paths, .. }) => {
-            let may_resolve = may_resolve(context, parts, config, &paths);
-            conflict(repo, tips, subject, &who, &paths, may_resolve)
+            let told = format!(
+                "{ours} and {theirs} changed the same lines in {}: merge {theirs} by hand and resolve them",
+                display_paths(&paths)
+            );
+            // The commit with conflict markers, if the agent may resolve the conflicts in these files.
+            let marked = may_resolve(context, parts, config, &paths).and_then(|()| {
+                let marked = repo.merge_with_markers(&tips.ours, &tips.theirs, &who);
+                marked.map_err(|error| error.to_string())
+            });
+            match marked {
+                Ok(marked) => Attempt::Conflict(Conflict {
+                    marked,
+                    told,
+                    subject,
+                    tips,
+                }),
+                Err(why) => {
+                    let why = format!("{told}; the agent was not asked to resolve them: {why}");
+                    let reason = Reason::Conflict;
+                    Attempt::Over(Outcome::without_agent(TaskEnd::Blocked, reason, why))
+                }
+            }
         }
-        Err(error) => over(TaskEnd::Failed, Reason::Environment, error.to_string()),
-    }
-}
-
-/// Creates the commit with conflict markers if the agent may resolve the conflicts in these files.
-fn conflict(
-    repo: &Repo,
-    tips: Tips,
-    subject: String,
-    who: &Identity,
-    paths: &[Vec<u8>],
-    may_resolve: Result<(), String>,
-) -> Attempt {
-    let (ours, theirs) = (&tips.our_name, &tips.their_name);
-    let told = format!(
-        "{ours} and {theirs} changed the same lines in {}: merge {theirs} by hand and resolve them",
-        display_paths(paths)
-    );
-    let marked = may_resolve.and_then(|()| {
-        repo.merge_with_markers(&tips.ours, &tips.theirs, who)
-            .map_err(|error| error.to_string())
-    });
-    match marked {
-        Ok(marked) => Attempt::Conflict(Box::new(Conflict {
-            marked,
-            told,
-            subject,
-            tips,
-        })),
-        Err(why) => {
-            let why = format!("{told}; the agent was not asked to resolve them: {why}");
-            Attempt::Over(Outcome::without_agent(
-                TaskEnd::Blocked,
-                Reason::Conflict,
-                why,
-            ))
-        }
+        Err(error) => Attempt::Over(impossible(error)),
     }
 }
 
@@ -281,26 +259,8 @@ fn may_resolve(
     login.map_err(|error| error.to_string())
 }
 
-/// The end of a run whose merge is on the branch already.
-fn landed(parts: &mut Parts<'_>, config: &TaskConfig, commit: RevId) -> End {
-    let files = parts.tree.report_commit(&commit, &mut parts.emit);
-    let commit = Some(commit);
-    End {
-        files,
-        ..End::of(if config.checks.is_empty() {
-            Outcome::Unverified {
-                commit,
-                accepted: true,
-            }
-        } else {
-            Outcome::Verified { commit }
-        })
-    }
-}
-
 /// Accepts a merge without conflicts if the checks pass on it.
 async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyhow::Result<End> {
-    let nothing = |end, reason, why| Ok(End::of(Outcome::without_agent(end, reason, why)));
     let mut before = Before::at(parts.tree.repo.base_tree());
     let (to, checks) = (&merge.commit, [config]);
     let moved = move_and_verify_with_reruns(parts, to, &mut before, &checks).await?;
@@ -316,7 +276,7 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
             });
         }
         Moved::Back(NotMoved::Impossible(why)) => {
-            return nothing(TaskEnd::Failed, Reason::Environment, why);
+            return Ok(End::of(impossible(why)));
         }
         Moved::Back(NotMoved::Stopped) => {
             let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
@@ -329,18 +289,7 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
         subject: format!("{} at {}", merge.subject, short(&merge.tips.theirs)),
         files: files.clone(),
     });
-    let commit = Some(merge.commit);
-    let outcome = match (config.checks.is_empty(), known.is_empty()) {
-        (false, true) => Outcome::Verified { commit },
-        (false, false) => Outcome::KnownFailures {
-            commit,
-            tests: known.iter().map(BlamedTest::name).collect(),
-        },
-        (true, _) => Outcome::Unverified {
-            commit,
-            accepted: true,
-        },
-    };
+    let outcome = accepted(Some(merge.commit), !config.checks.is_empty(), &known);
     Ok(End {
         outcome,
         files,
@@ -366,16 +315,8 @@ async fn resolve(
         tips,
     } = conflict;
     let plan = plan_for_agent(plan, &marked, &tips);
-    let merging = Merging::of(
-        &parts.tree.repo,
-        &tips.ours,
-        &tips.theirs,
-        &tips.fork,
-        marked.files,
-        subject,
-        told,
-    );
-    let merging = match merging {
+    let (repo, ours, theirs) = (&parts.tree.repo, &tips.ours, &tips.theirs);
+    let merging = match Merging::of(repo, ours, theirs, &tips.fork, marked.files, subject, told) {
         Ok(merging) => merging,
         Err(error) => return Ok(Err(error.to_string())),
     };
@@ -401,14 +342,10 @@ fn report_growth(parts: &mut Parts<'_>, tips: &Tips) {
     let Some(head) = repo.base() else { return };
     let before = repo.paths_between(&tips.fork, &tips.ours);
     let after = repo.paths_between(&tips.theirs, &head);
-    let (Ok(before), Ok(after)) = (before, after) else {
+    let (Ok(before), Ok(mut more)) = (before, after) else {
         return;
     };
-    let more: Vec<&str> = after
-        .iter()
-        .filter(|path| !before.contains(path))
-        .map(String::as_str)
-        .collect();
+    more.retain(|path| !before.contains(path));
     if !more.is_empty() {
         parts.emit.warn(format!(
             "the branch {} differs from {} in more files than before the merge: {}",
@@ -422,29 +359,20 @@ fn report_growth(parts: &mut Parts<'_>, tips: &Tips) {
 /// A copy of the plan whose only task is to resolve these conflicts.
 fn plan_for_agent(plan: &RunPlan, marked: &MarkedMerge, tips: &Tips) -> RunPlan {
     let mut plan = plan.clone();
+    let (ours, theirs) = (&tips.our_name, &tips.their_name);
     let what = |kind| match kind {
         ConflictKind::BothChanged => "both sides changed it".to_owned(),
         ConflictKind::BothAdded => "both sides added it".to_owned(),
-        ConflictKind::DeletedHere => {
-            format!(
-                "{} deleted it, {} changed it",
-                tips.our_name, tips.their_name
-            )
-        }
-        ConflictKind::DeletedThere => {
-            format!(
-                "{} changed it, {} deleted it",
-                tips.our_name, tips.their_name
-            )
-        }
+        ConflictKind::DeletedHere => format!("{ours} deleted it, {theirs} changed it"),
+        ConflictKind::DeletedThere => format!("{ours} changed it, {theirs} deleted it"),
     };
     let files = marked.files.iter();
     let files: Vec<(String, String)> = files
         .map(|file| (display_path(&file.path), what(file.kind)))
         .collect();
     let text = MergeText {
-        ours: (&tips.our_name, &tips.ours.0),
-        theirs: (&tips.their_name, &tips.theirs.0),
+        ours: (ours, &tips.ours.0),
+        theirs: (theirs, &tips.theirs.0),
         fork: &tips.fork.0,
         files: &files,
     };

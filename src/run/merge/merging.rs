@@ -1,5 +1,6 @@
 //! A merge whose conflicts an agent resolves: the rules for its result, and its outcome.
 
+use crate::domain::attempt::BlamedTest;
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::snapshot::RevId;
 use crate::git::{ConflictedFile, RawSnapshot, RemoteError, Repo, TreeId, display_path, lines};
@@ -15,6 +16,24 @@ const NAMED: usize = 50;
 
 /// The name of the rules for the result in reports and prompts, next to the project's checks.
 pub const CHECK: &str = "merge";
+
+/// The outcome of a task that failed without an agent, because something is missing here.
+pub(super) fn impossible(why: impl ToString) -> Outcome {
+    Outcome::without_agent(TaskEnd::Failed, Reason::Environment, why.to_string())
+}
+
+/// The outcome of work that is on the branch, where these tests already failed.
+pub(super) fn accepted(commit: Option<RevId>, has_checks: bool, known: &[BlamedTest]) -> Outcome {
+    if !known.is_empty() {
+        let tests = known.iter().map(BlamedTest::name).collect();
+        Outcome::KnownFailures { commit, tests }
+    } else if has_checks {
+        Outcome::Verified { commit }
+    } else {
+        let accepted = true;
+        Outcome::Unverified { commit, accepted }
+    }
+}
 
 /// A conflicting merge while its conflicts are resolved in the work tree.
 #[derive(Debug)]
@@ -64,19 +83,20 @@ impl Merging {
     /// Why the work tree is not a valid result, as a message for the agent that resolves the conflicts.
     pub fn problem(&self, repo: &Repo, raw: &RawSnapshot) -> Option<String> {
         let mut text = String::new();
-        let left = self.markers_left(repo, raw);
-        if !left.is_empty() {
-            text.push_str(
+        for (told, found) in [
+            (
                 "Conflict markers of the merge are left. Resolve each conflict and remove all of its markers:\n",
-            );
-            append_names(&mut text, &left);
-        }
-        let strange: Vec<String> = self.untouched(raw);
-        if !strange.is_empty() {
-            text.push_str(
+                self.markers_left(repo, raw),
+            ),
+            (
                 "Neither side of the merge changed these files, so the merge may not change them either. Put them back as they were, and remove the ones that are new:\n",
-            );
-            append_names(&mut text, &strange);
+                self.untouched(raw),
+            ),
+        ] {
+            if !found.is_empty() {
+                text.push_str(told);
+                append_names(&mut text, &found);
+            }
         }
         (!text.is_empty()).then_some(text)
     }
@@ -90,18 +110,14 @@ impl Merging {
         paths.extend(self.files.iter().map(|file| file.path.as_slice()));
         let mut left = Vec::new();
         for path in paths {
-            let own = self
-                .files
-                .iter()
-                .find(|file| file.path == path)
-                .map_or(&[][..], |file| file.markers.as_slice());
+            let file = self.files.iter().find(|file| file.path == path);
+            let own = file.map_or(&[][..], |file| &file.markers);
             let Some(content) = repo.work_file(path, SEARCHED) else {
                 continue;
             };
             for (number, line) in lines(&content).enumerate() {
-                let is_left = own.iter().any(|marker| marker == line)
-                    || labelled.iter().any(|marker| *marker == line);
-                if is_left {
+                let mut markers = own.iter().chain(labelled.iter().copied());
+                if markers.any(|marker| marker == line) {
                     let shown = String::from_utf8_lossy(line);
                     left.push(format!("{}:{}: {shown}", display_path(path), number + 1));
                 }

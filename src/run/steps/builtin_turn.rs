@@ -11,7 +11,7 @@ use crate::domain::session::{CompletionKind, SessionExit};
 use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
 use crate::mcp::{Connection, beside};
-use crate::process::{CancelReason, CappedLog, CommandSpec, Input, Limits};
+use crate::process::{CancelReason, CappedLog, Limits};
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::Log;
 use crate::run::state::layout::RunFile;
@@ -156,16 +156,11 @@ fn connections(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<Connection> {
     let mut connections = Vec::new();
     for server in servers {
         let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
-        let child = CommandSpec {
-            program: OsString::new(),
-            args: Vec::new(),
-            cwd: parts.tree.repo.real().work_tree().to_path_buf(),
-            env: (parts.setup).environment(Purpose::Agent, &names, &mut parts.emit),
-            stdin: Input::Null,
-            limits: Limits::within(run.config.settings.turn_timeout),
-            sandbox: parts.setup.isolation.policy(Purpose::Agent),
-        };
-        match Connection::of(server, child) {
+        let env = (parts.setup).environment(Purpose::Agent, &names, &mut parts.emit);
+        let limits = Limits::within(run.config.settings.turn_timeout);
+        let policy = parts.setup.isolation.policy(Purpose::Agent);
+        let work_tree = parts.tree.repo.real().work_tree();
+        match Connection::of(server, work_tree, env, limits, policy) {
             Ok(connection) => connections.push(connection),
             Err(why) => parts.emit.warn_once(&not_used(&server.name, &why)),
         }

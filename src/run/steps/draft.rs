@@ -12,7 +12,7 @@ use crate::domain::snapshot::{RevId, Snapshot};
 use crate::domain::text::{add_paragraph, one_line};
 use crate::git::{PlanContent, RawSnapshot, display_path, display_paths, path_within};
 use crate::report::text::block;
-use crate::run::begin::draft_request::{DraftRequest, Written};
+use crate::run::begin::work::{DraftRequest, Written};
 use crate::run::state::directory::write_atomically;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun, TaskStart};

@@ -4,11 +4,11 @@ use super::{Form, Scope, TEMPORARY};
 use crate::agents::{Agent, CLIS, CliAgent, CliSpec};
 use crate::context::{Context, EVENT_FILE, RUNNER_FILES};
 use crate::domain::sandbox::Level;
-use crate::domain::settings::Caches;
-use crate::git::remove_tree;
+use crate::domain::settings::{Caches, Sandbox, Settings, variables};
+use crate::git::{FilterSandbox, Real, remove_tree};
 use crate::process::is_executable;
 use crate::run::state::places::{resolved, runs_of};
-use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS, keeps_signals};
+use crate::sandbox::{self, CACHES, Place, SandboxPaths, TOOLS, keeps_signals, without_namespaces};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -86,15 +86,16 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
         let temporary = temporary.chain(temporary_base(context));
         filter.extend(temporary.map(|path| resolved(&path)));
     }
-    let shared = if is_strict {
-        Vec::new()
-    } else {
-        shared(context)
-    };
+    let mut shared = shared(context);
+    if is_strict {
+        shared.clear();
+    }
     check.extend(shared.iter().cloned());
-    let own = scope.agents.iter();
-    let own = own.flat_map(|agent| own_places(agent, context)).collect();
-    let own = found(own, &mut missing);
+    let own = scope
+        .agents
+        .iter()
+        .flat_map(|agent| own_places(agent, context));
+    let own = found(own.collect(), &mut missing);
     let agent = sorted(check.iter().cloned().chain(own));
     let mut setup = check.clone();
     setup.extend(found(of(TOOLS), &mut missing));
@@ -206,12 +207,9 @@ fn caches(scope: &Scope<'_>, all: &[PathBuf], named: &[PathBuf]) -> Vec<PathBuf>
 /// The places of installed programs: what is around a directory of programs. What belongs to the system is root's.
 fn installed_into(context: &Context) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = programs(context).filter(|path| path.is_dir()).collect();
-    let around = places
-        .iter()
-        .filter_map(|path| path.parent())
-        .filter(|path| !is_a_home(context, path));
-    let around: Vec<PathBuf> = around.map(Path::to_path_buf).collect();
-    places.extend(around);
+    let around = places.iter().filter_map(|path| path.parent());
+    let around = around.filter(|path| !is_a_home(context, path));
+    places.extend(Vec::from_iter(around.map(Path::to_path_buf)));
     if context.is_root {
         places.extend(["/usr", "/etc", "/opt", "/var", "/lib", "/bin", "/sbin"].map(PathBuf::from));
     }
@@ -227,19 +225,16 @@ fn temporary_base(context: &Context) -> Option<PathBuf> {
 /// them, and gets the existing directories of all.
 fn own_places(agent: &Agent, context: &Context) -> Vec<Place> {
     let variable = |name: &str| context.var_os(name).map(OsStr::to_owned);
-    let of = |specs: &mut dyn Iterator<Item = &&CliSpec>| -> Vec<Place> {
-        specs.flat_map(|spec| spec.own_places(&variable)).collect()
-    };
     match agent {
         Agent::Cli(CliAgent::Known(spec)) => spec.own_places(&variable),
         Agent::Cli(CliAgent::Acp { command } | CliAgent::Command { command }) => {
-            let named = of(&mut CLIS.iter().filter(|spec| command.contains(spec.name)));
-            if !named.is_empty() {
-                return named;
-            }
-            let mut all = of(&mut CLIS.iter());
-            all.retain(|place| place.path.exists());
-            all
+            let is_named = |spec: &CliSpec| command.contains(spec.name);
+            let names_one = CLIS.iter().any(|spec| is_named(spec));
+            let specs = CLIS.iter().filter(|spec| !names_one || is_named(spec));
+            let mut places: Vec<Place> =
+                specs.flat_map(|spec| spec.own_places(&variable)).collect();
+            places.retain(|place| names_one || place.path.exists());
+            places
         }
         Agent::Builtin(_) => Vec::new(),
     }
@@ -255,10 +250,9 @@ pub(super) fn several_directories(scope: &Scope<'_>) -> Option<String> {
     };
     let commands = scope.agents.iter().filter(names_none);
     let places = commands.flat_map(|agent| own_places(agent, scope.context));
-    let shown = places.map(|place| place.path.display().to_string());
-    let shown: BTreeSet<String> = shown.collect();
+    let shown: BTreeSet<String> = places.map(|it| it.path.display().to_string()).collect();
     (!shown.is_empty()).then(|| {
-        let shown = shown.into_iter().collect::<Vec<_>>().join(", ");
+        let shown = Vec::from_iter(shown).join(", ");
         format!(
             "the agent's command names no known agent and may write the configuration of each: {shown}; one that names an agent's program may write only that agent's"
         )
@@ -273,7 +267,7 @@ fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
 }
 
 /// A place of the setting `sandbox_write` as an absolute path; `None` without a home for it.
-pub(super) fn absolute(text: &str, home: Option<&Path>) -> Option<PathBuf> {
+fn absolute(text: &str, home: Option<&Path>) -> Option<PathBuf> {
     match (text.strip_prefix('~'), home) {
         (Some(rest), Some(home)) => Some(home.join(rest.trim_start_matches('/'))),
         (Some(_), None) => None,
@@ -286,15 +280,11 @@ fn found(places: Vec<Place>, missing: &mut Vec<Place>) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for place in places {
         let path = resolved(&place.path);
-        let exists = path.exists();
-        if !exists && place.made {
-            missing.push(Place {
-                path: path.clone(),
-                ..place
-            });
-        }
-        if exists || place.made {
+        if path.exists() {
             found.push(path);
+        } else if place.made {
+            found.push(path.clone());
+            missing.push(Place { path, ..place });
         }
     }
     found
@@ -415,17 +405,17 @@ fn of_the_session(scope: &Scope<'_>, runtime: &Path) -> Vec<PathBuf> {
         home.join(".screen"),
         home.join(".gnupg"),
         home.join(".ssh"),
-    ];
-    let directories = directories.map(|path| resolved(&path));
-    let ssh_agent = context.path_var("SSH_AUTH_SOCK");
-    let ssh_agent = ssh_agent.map(|path| resolved(&path));
+    ]
+    .map(|path| resolved(&path));
+    let ssh_agent = context
+        .path_var("SSH_AUTH_SOCK")
+        .map(|path| resolved(&path));
     let mut found = sandbox::reachable_sockets();
     found.retain(|path| {
-        let mut session = directories.iter();
         if Some(path) == ssh_agent.as_ref() {
             !scope.passes_keys
         } else {
-            session.any(|place| path.starts_with(place))
+            directories.iter().any(|place| path.starts_with(place))
         }
     });
     found
@@ -471,4 +461,36 @@ pub(super) fn open_rows(form: Form, are_caches_open: bool) -> Vec<String> {
     let is_apart = form.level() >= Level::Namespaces;
     open.extend((!is_apart && !keeps_signals()).then_some(SIGNALS_OPEN));
     open.into_iter().map(str::to_owned).collect()
+}
+
+/// How filters are confined before it is determined how the run's children are, such as while a branch is
+/// checked out: up to level 2, and with no other places than those of `sandbox_write`.
+pub fn filters_before_the_run(
+    context: &Context,
+    real: &Real,
+    settings: &Settings,
+) -> FilterSandbox {
+    let limit = context.var(variables::SANDBOX_LIMIT);
+    let limit = limit.and_then(|limit| Level::of_number(limit.parse().ok()?));
+    let (highest, _) = without_namespaces();
+    let level = limit.map_or(highest, |limit| limit.min(highest));
+    if level == Level::Off || settings.sandbox == Some(Sandbox::Off) {
+        return FilterSandbox::default();
+    }
+    let around = SandboxPaths {
+        work_tree: resolved(real.work_tree()),
+        git_dir: resolved(real.git_dir()),
+        common_dir: resolved(real.common_dir()),
+        ..SandboxPaths::default()
+    };
+    let home = context.path_var("HOME").filter(|home| home.is_absolute());
+    let named = settings.sandbox_write.iter().flatten();
+    let places: Vec<_> = named
+        .filter_map(|text| absolute(text, home.as_deref()))
+        .map(|path| resolved(&path))
+        .collect();
+    FilterSandbox {
+        policy: Some(sandbox::policy_of_filters(level, &around, &places)),
+        variables: Vec::new(),
+    }
 }

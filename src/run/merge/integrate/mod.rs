@@ -14,6 +14,7 @@ use crate::domain::snapshot::RevId;
 use crate::domain::summary::TaskSummary;
 use crate::git::{RebaseError, display_path, display_paths};
 use crate::run::begin::beginning::RunPlan;
+use crate::run::merge::merging::{accepted, impossible};
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
 use crate::run::steps::{Before, Moved, NotMoved, move_and_verify_with_reruns};
@@ -38,13 +39,18 @@ pub(crate) async fn integrate(
         outcomes: BTreeMap::new(),
         origins: BTreeMap::new(),
     };
+    let mut why = Outcome::without_agent(
+        TaskEnd::Pending,
+        Reason::MissingShard,
+        "no shard delivered it; it can be run again".to_owned(),
+    );
     for shard in &shards {
         if let Some(by) = integration.take(shard).await? {
-            integration.stop(by);
+            why = by.outcome();
             break;
         }
     }
-    integration.end_missing();
+    integration.end_others(&why);
     let Integration {
         parts, outcomes, ..
     } = integration;
@@ -163,22 +169,14 @@ impl Integration<'_, '_> {
         }
         if !shard.refused.is_empty() {
             let why = format!("shard {}: {}", shard.name, shard.refused.join("; "));
-            return Some(Outcome::without_agent(
-                TaskEnd::Blocked,
-                Reason::PolicyViolation,
-                why,
-            ));
+            let (end, reason) = (TaskEnd::Blocked, Reason::PolicyViolation);
+            return Some(Outcome::without_agent(end, reason, why));
         }
         if !shard.has_work_of(task) {
-            let why = format!(
-                "shard {} has no commit of it; it can be run again",
-                shard.name
-            );
-            return Some(Outcome::without_agent(
-                TaskEnd::Pending,
-                Reason::MissingShard,
-                why,
-            ));
+            let name = &shard.name;
+            let why = format!("shard {name} has no commit of it; it can be run again");
+            let (end, reason) = (TaskEnd::Pending, Reason::MissingShard);
+            return Some(Outcome::without_agent(end, reason, why));
         }
         let is_done = |id: &str| {
             let here = self.outcomes.get(id).map(Outcome::task_end);
@@ -193,8 +191,7 @@ impl Integration<'_, '_> {
 
     fn conflict(&self, shard: &Shard, work: &Work, error: &RebaseError) -> Outcome {
         let RebaseError::Conflict { paths, .. } = error else {
-            let why = format!("shard {}: {error}", shard.name);
-            return Outcome::without_agent(TaskEnd::Failed, Reason::Environment, why);
+            return impossible(format!("shard {}: {error}", shard.name));
         };
         let named = paths.iter().map(|path| display_path(path));
         let others: BTreeSet<String> = named
@@ -237,10 +234,9 @@ impl Integration<'_, '_> {
         let (planned, has_checks) = (planned.clone(), !config.checks.is_empty());
         let attempts = Some(task.attempts).filter(|count| *count > 0);
         let commits = picked.commits.get(&task.id).map_or(&[][..], Vec::as_slice);
-        let outcome = match picked.undone.get(&task.id) {
-            Some(outcome) => outcome.clone(),
-            None => done(task, commits.last(), has_checks, &picked.failing),
-        };
+        let undone = picked.undone.get(&task.id).cloned();
+        let outcome =
+            undone.unwrap_or_else(|| done(task, commits.last(), has_checks, &picked.failing));
         let emit = &mut self.parts.emit;
         emit.at(Some(&task.id), None, None);
         emit.emit(EventKind::TaskStarted {
@@ -260,21 +256,15 @@ impl Integration<'_, '_> {
             }
         }
         self.set_status(&planned, &outcome, attempts, !commits.is_empty());
-        self.parts
-            .accounts
-            .changed_files
-            .extend(changed_files.iter().cloned());
+        let all = &mut self.parts.accounts.changed_files;
+        all.extend(changed_files.iter().cloned());
         // Test failures of this integration replace those of the shard's own run.
-        let brought = if task.status == TaskEnd::Done && !picked.failing.is_empty() {
-            &TaskSummary {
-                failing_tests: picked.failing.clone(),
-                ..task.clone()
-            }
-        } else {
-            task
-        };
+        let mut brought = task.clone();
+        if task.status == TaskEnd::Done && !picked.failing.is_empty() {
+            brought.failing_tests.clone_from(&picked.failing);
+        }
         let files = Vec::from_iter(changed_files);
-        self.tell(&task.id, &outcome, files, Some(brought));
+        self.tell(&task.id, &outcome, files, Some(&brought));
         self.outcomes.insert(task.id.clone(), outcome);
     }
 
@@ -301,21 +291,7 @@ impl Integration<'_, '_> {
         self.parts.tree.plan.set(&task.id, update);
     }
 
-    /// Ends the remaining tasks of a run that was stopped.
-    fn stop(&mut self, by: Interruption) {
-        self.end_others(&by.outcome());
-    }
-
-    /// Ends the tasks that no shard contains.
-    fn end_missing(&mut self) {
-        let why = "no shard delivered it; it can be run again".to_owned();
-        self.end_others(&Outcome::without_agent(
-            TaskEnd::Pending,
-            Reason::MissingShard,
-            why,
-        ));
-    }
-
+    /// Ends the tasks that were not integrated.
     fn end_others(&mut self, outcome: &Outcome) {
         let tasks = self.plan.tasks.iter().map(|(task, _)| task.id.to_string());
         let others: Vec<String> = tasks.filter(|id| !self.outcomes.contains_key(id)).collect();
@@ -334,19 +310,17 @@ impl Integration<'_, '_> {
     ) {
         let emit = &mut self.parts.emit;
         emit.at(Some(id), None, None);
-        let ended = TaskEnded {
-            attempts: task.map_or(0, |task| task.attempts),
+        let mut ended = TaskEnded {
             changes_made: !files.is_empty(),
             changed_files: files,
-            failing_tests: task
-                .map(|task| task.failing_tests.clone())
-                .unwrap_or_default(),
-            elsewhere: task
-                .map(|task| task.usage)
-                .filter(|usage| *usage != Usage::default()),
-            elapsed_ms: task.map_or(0, |task| task.elapsed_ms),
             ..TaskEnded::without_turns(outcome.clone())
         };
+        if let Some(task) = task {
+            ended.attempts = task.attempts;
+            ended.failing_tests.clone_from(&task.failing_tests);
+            ended.elsewhere = Some(task.usage).filter(|usage| *usage != Usage::default());
+            ended.elapsed_ms = task.elapsed_ms;
+        }
         emit.emit(EventKind::TaskEnded(Box::new(ended)));
     }
 
@@ -366,15 +340,8 @@ fn done(
 ) -> Outcome {
     let commit = last.map(|(id, _)| id.clone());
     match task.reason.unwrap_or(Reason::Unverified) {
-        Reason::Verified | Reason::Unverified if !known.is_empty() => Outcome::KnownFailures {
-            commit,
-            tests: known.iter().map(BlamedTest::name).collect(),
-        },
-        Reason::Verified if has_checks => Outcome::Verified { commit },
-        Reason::Verified => Outcome::Unverified {
-            commit,
-            accepted: true,
-        },
+        Reason::Unverified if !known.is_empty() => accepted(commit, has_checks, known),
+        Reason::Verified => accepted(commit, has_checks, known),
         Reason::AlreadySatisfied => Outcome::AlreadySatisfied {
             verified: has_checks,
         },
@@ -395,21 +362,17 @@ fn done(
 
 /// The outcome of a shard's tasks if the checks do not pass on them.
 fn not_taken(shard: &str, failed: &NotMoved) -> Outcome {
-    match failed {
-        NotMoved::Fails(failing) => Outcome::without_agent(
-            TaskEnd::Failed,
-            Reason::VerificationFailed,
-            format!(
+    let (end, reason, why) = match failed {
+        NotMoved::Fails(failing) => {
+            let why = format!(
                 "on top of the earlier shards, these checks fail with shard {shard}: {failing}"
-            ),
-        ),
-        NotMoved::Impossible(why) => Outcome::without_agent(
-            TaskEnd::Failed,
-            Reason::Environment,
-            format!("shard {shard} could not be used: {why}"),
-        ),
-        NotMoved::Stopped => {
-            Outcome::without_agent(TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned())
+            );
+            (TaskEnd::Failed, Reason::VerificationFailed, why)
         }
-    }
+        NotMoved::Impossible(why) => {
+            return impossible(format!("shard {shard} could not be used: {why}"));
+        }
+        NotMoved::Stopped => (TaskEnd::Pending, Reason::Cancelled, "stopped".to_owned()),
+    };
+    Outcome::without_agent(end, reason, why)
 }

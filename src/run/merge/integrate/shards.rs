@@ -20,11 +20,12 @@ use crate::run::state::untrusted_run;
 use crate::run::steps::identity::identity_of_commits;
 use crate::run::steps::plan_name;
 use crate::settings::TaskConfig;
+use anyhow::{Context as _, anyhow, bail};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// The result of one job.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Shard {
     /// The name in messages.
     pub(super) name: String,
@@ -100,23 +101,17 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             }
         }
         self.each_task_once(&mut shards);
-        let place = |shard: &Shard| {
-            let tasks = shard.tasks.iter();
-            tasks
-                .filter_map(|task| Some(self.configs.get(task.id.as_str())?.0))
-                .min()
-        };
         for shard in shards.iter().filter(|shard| shard.tasks.is_empty()) {
             let why = match shard.refused.as_slice() {
                 [] => "it did none of the remaining tasks".to_owned(),
                 lines => lines.join("; "),
             };
-            let name = &shard.name;
-            self.parts
-                .warn(format!("nothing is used from shard {name}: {why}"));
+            let told = format!("nothing is used from shard {}: {why}", shard.name);
+            self.parts.warn(told);
         }
         shards.retain(|shard| !shard.tasks.is_empty());
-        shards.sort_by_key(place);
+        let place = |task: &TaskSummary| self.place(&task.id);
+        shards.sort_by_key(|shard| shard.tasks.iter().filter_map(place).min());
         shards
     }
 
@@ -125,10 +120,9 @@ impl<'r, 'e> ShardReader<'r, 'e> {
     fn places(&mut self, name: &str) -> Vec<(String, ShardLocation)> {
         let path = self.context.cwd.join(name);
         if path.is_dir() {
-            return directories(&path)
-                .into_iter()
-                .map(|path| (path.display().to_string(), ShardLocation::Directory(path)))
-                .collect();
+            let named =
+                |path: PathBuf| (path.display().to_string(), ShardLocation::Directory(path));
+            return directories(&path).into_iter().map(named).collect();
         }
         if let Ok(branch) = BranchName::parse(name)
             && let Some(tip) = self.tip_of(&branch)
@@ -156,9 +150,9 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         fetched.ok().map(|(tip, _)| tip)
     }
 
-    fn of_directory(&mut self, name: &str, path: &Path) -> Result<Shard, String> {
+    fn of_directory(&mut self, name: &str, path: &Path) -> anyhow::Result<Shard> {
         let handed = untrusted_run::read(path, &self.parts.setup.redactor)
-            .map_err(|error| error.in_one_line())?;
+            .map_err(|error| anyhow!(error.in_one_line()))?;
         let summary = &handed.summary;
         self.expect_plan(summary.plan.path.as_deref())?;
         let any = self.configs.values().next();
@@ -166,23 +160,19 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         let usd = believed(summary.usage.cost_usd, limit);
         let spent = &mut self.parts.accounts.spent_by_shards;
         spent.push((summary.run_id.clone(), usd));
-        let ended = summary.tasks.iter();
-        let tasks = ended.filter_map(|task| Some((self.place(&task.id)?, brought(task)?)));
-        let mut tasks: Vec<(usize, TaskSummary)> = tasks.collect();
-        tasks.sort_by_key(|(place, _)| *place);
+        let ended = summary.tasks.iter().filter_map(brought);
         let mut shard = Shard {
             name: name.to_owned(),
-            tasks: tasks.into_iter().map(|(_, task)| task).collect(),
-            commits: Vec::new(),
-            refused: Vec::new(),
+            tasks: ended
+                .filter(|task| self.place(&task.id).is_some())
+                .collect(),
+            ..Shard::default()
         };
+        shard.tasks.sort_by_key(|task| self.place(&task.id));
         if let Some(bundle) = &handed.bundle {
-            let start = Repo::bundle_base(bundle).map_err(|error| error.to_string())?;
+            let start = Repo::bundle_base(bundle)?;
             self.expect_in_history(&start)?;
-            let repo = &self.parts.tree.repo;
-            let line = repo
-                .unbundle(bundle, &start)
-                .map_err(|error| error.to_string())?;
+            let line = self.parts.tree.repo.unbundle(bundle, &start)?;
             let run = self.parts.setup.link_of(&summary.run_id);
             self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
         }
@@ -190,22 +180,17 @@ impl<'r, 'e> ShardReader<'r, 'e> {
     }
 
     /// Reads a branch. It shows only the tasks that have commits.
-    fn of_branch(&mut self, name: &str, tip: &RevId) -> Result<Shard, String> {
+    fn of_branch(&mut self, name: &str, tip: &RevId) -> anyhow::Result<Shard> {
         let repo = &self.parts.tree.repo;
-        let base = repo.base().ok_or("the checkout has no commit")?;
+        let base = repo.base().context("the checkout has no commit")?;
         let start = repo
-            .fork_point(&base, tip)
-            .map_err(|error| error.to_string())?
-            .ok_or("its history has nothing in common with the branch here")?;
-        let line = repo
-            .commits_since(&start, tip)
-            .map_err(|error| error.to_string())?
-            .map_err(|no_line| no_line.to_string())?;
+            .fork_point(&base, tip)?
+            .context("its history has nothing in common with the branch here")?;
+        let line = repo.commits_since(&start, tip)?;
+        let line = line.map_err(|no_line| anyhow!(no_line.to_string()))?;
         let mut shard = Shard {
             name: name.to_owned(),
-            tasks: Vec::new(),
-            commits: Vec::new(),
-            refused: Vec::new(),
+            ..Shard::default()
         };
         self.take(&mut shard, &start, line, &Messages::OfAnyRun)?;
         let mut ids: Vec<String> = shard.commits.iter().map(|work| work.task.clone()).collect();
@@ -220,32 +205,26 @@ impl<'r, 'e> ShardReader<'r, 'e> {
     }
 
     /// A task of another plan may have the same id.
-    fn expect_plan(&self, path: Option<&str>) -> Result<(), String> {
+    fn expect_plan(&self, path: Option<&str>) -> anyhow::Result<()> {
         let file = self.parts.tree.plan.file.as_ref();
         let Some(own) = file.filter(|file| file.in_tree.is_some()) else {
             return Ok(());
         };
-        match path {
-            Some(path) if path == own.name => Ok(()),
-            Some(path) => Err(format!(
-                "it is of the plan {}, and this one is {}",
-                crate::report::text::short_line(path, 200),
-                own.name
-            )),
-            None => Err("it is of a run without a plan file".to_owned()),
+        let path = path.context("it is of a run without a plan file")?;
+        if path != own.name {
+            let path = crate::report::text::short_line(path, 200);
+            bail!("it is of the plan {path}, and this one is {}", own.name);
         }
+        Ok(())
     }
 
-    fn expect_in_history(&self, start: &RevId) -> Result<(), String> {
+    fn expect_in_history(&self, start: &RevId) -> anyhow::Result<()> {
         let repo = &self.parts.tree.repo;
-        let base = repo.base().ok_or("the checkout has no commit")?;
-        let has = |base: &RevId| base == start || repo.contains_commit(base, start);
-        if !has(&base) && !self.deepens_to(start) {
-            return Err(format!(
-                "its work continues {}, which is not in the history of {}",
-                short(start),
-                short(&base)
-            ));
+        let base = repo.base().context("the checkout has no commit")?;
+        let has = base == *start || repo.contains_commit(&base, start);
+        if !has && !self.deepens_to(start) {
+            let (start, base) = (short(start), short(&base));
+            bail!("its work continues {start}, which is not in the history of {base}");
         }
         Ok(())
     }
@@ -269,7 +248,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         start: &RevId,
         line: CommitLine,
         messages: &Messages<'_>,
-    ) -> Result<(), String> {
+    ) -> anyhow::Result<()> {
         let repo = &self.parts.tree.repo;
         let file = self.parts.tree.plan.file.as_ref();
         let plan = file.and_then(|file| file.in_tree.as_deref());
@@ -313,10 +292,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         shard.refused.extend(violations);
         // Refused commits are not used, so they need no new messages.
         if shard.refused.is_empty() {
-            let made = repo
-                .reword(start, &clean)
-                .map_err(|error| error.to_string())?
-                .commits;
+            let made = repo.reword(start, &clean)?.commits;
             for work in &mut works {
                 let made = made.iter().find(|it| it.old == work.made_as);
                 if let Some(new) = made.and_then(|it| it.new.clone()) {
@@ -397,21 +373,15 @@ impl<'r, 'e> ShardReader<'r, 'e> {
 
 /// The run directory, or else the subdirectories, because artifacts of several jobs lie side by side.
 fn directories(path: &Path) -> Vec<PathBuf> {
-    let below = || -> Vec<PathBuf> {
-        let mut below = plain_file::entries(path);
-        below.retain(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir()));
-        below
-    };
     // A run that was killed has no summary.
     let mut marks = [SUMMARY, MANIFEST].iter();
     let is_run = marks.any(|name| path.join(name).symlink_metadata().is_ok());
-    if is_run {
+    let mut below = plain_file::entries(path);
+    below.retain(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir()));
+    if is_run || below.is_empty() {
         vec![path.to_owned()]
     } else {
-        match below() {
-            none if none.is_empty() => vec![path.to_owned()],
-            below => below,
-        }
+        below
     }
 }
 
@@ -419,10 +389,8 @@ fn directories(path: &Path) -> Vec<PathBuf> {
 fn brought(task: &TaskSummary) -> Option<TaskSummary> {
     task.reason?;
     let mut task = task.clone();
-    task.usage.cost_usd = task
-        .usage
-        .cost_usd
-        .filter(|usd| usd.is_finite() && *usd >= 0.0);
+    let cost = &mut task.usage.cost_usd;
+    *cost = cost.filter(|usd| usd.is_finite() && *usd >= 0.0);
     Some(task)
 }
 

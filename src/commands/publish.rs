@@ -1,3 +1,0 @@
-//! `sprag publish`.
-
-pub use crate::publish::command;
