@@ -8,7 +8,5 @@ pub mod doctor;
 pub mod generate;
 pub mod init;
 pub mod matrix;
-pub mod outcomes;
-pub mod report;
 pub mod run;
 pub mod runs;

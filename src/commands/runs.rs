@@ -1,28 +1,34 @@
-//! `sprag runs`: lists the runs of this repository, newest first.
+//! The commands that show past runs: `sprag runs`, `sprag report` and `sprag outcomes`.
 
-use crate::cli::RunsArgs;
+use crate::cli::{OutcomesArgs, ReportArgs, RunsArgs};
 use crate::context::Context;
 use crate::domain::summary::RunSummary;
-use crate::error::Result;
-use crate::print::print;
-use crate::report::{sentence, text};
+use crate::error::{Error, Result};
+use crate::print::{print, print_document};
+use crate::report::buffered_output::{Time, print_to_stderr};
+use crate::report::outcomes::{markdown, terminal};
+use crate::report::{Format, render, sentence, text};
 use crate::run::begin::repository::repository;
+use crate::run::deliver::outcomes::gather;
+use crate::run::deliver::report_sources::sources;
+use crate::run::state::layout::RunFile;
 use crate::run::state::lock::active_run;
-use crate::run::state::past_runs::{PastRun, past_runs};
+use crate::run::state::past_runs::{PastRun, directory, newest_ended, past_runs};
 use serde_json::{Value, json};
+use std::fs;
 
 /// The longest title, in characters.
 const TITLE: usize = 60;
 
-/// Runs the command and returns the process's exit code.
+/// Lists the runs of this repository, newest first, and returns the process's exit code.
 ///
 /// # Errors
 /// When there is no repository here.
-pub fn command(context: &Context, args: &RunsArgs) -> Result<u8> {
+pub fn runs(context: &Context, args: &RunsArgs) -> Result<u8> {
     let real = repository(context)?;
-    let runs = past_runs(context, real.work_tree());
+    let past = past_runs(context, real.work_tree());
     let active = active_run(context, &real);
-    let rows = runs.iter().map(|run| Row {
+    let rows = past.iter().map(|run| Row {
         run,
         summary: run.summary(),
         is_active: active.as_ref() == Some(&run.manifest.run_id),
@@ -30,7 +36,7 @@ pub fn command(context: &Context, args: &RunsArgs) -> Result<u8> {
     let text = if args.json {
         let rows: Vec<Value> = rows.map(|row| row.json()).collect();
         format!("{:#}\n", json!({ "runs": rows }))
-    } else if runs.is_empty() {
+    } else if past.is_empty() {
         "no run of this repository is recorded here; sprag run starts one\n".to_owned()
     } else {
         let lines: String = rows.map(|row| row.line()).collect();
@@ -89,4 +95,51 @@ impl Row<'_> {
             text::short_line(&self.title(), TITLE)
         )
     }
+}
+
+/// Prints the summary of a run in another format and returns the process's exit code.
+///
+/// # Errors
+/// When there is no such run.
+pub fn report(context: &Context, args: &ReportArgs) -> Result<u8> {
+    let dir = match &args.run_dir {
+        Some(name) => directory(context, name)?,
+        None => newest_ended(context)?,
+    };
+    let path = dir.join(&*RunFile::Report(Format::Json).path());
+    let bytes = fs::read(&path).map_err(|error| {
+        Error::usage(format!("{} cannot be read: {error}", path.display()))
+            .hint("name the directory of a run that has ended; sprag run prints it")
+    })?;
+    let summary: RunSummary = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::usage(format!("{} is damaged: {error}", path.display())))?;
+    let sources = if args.format.shows_sources() {
+        sources(&dir)
+    } else {
+        Vec::new()
+    };
+    let text = render(&summary, &sources, args.format);
+    print_document(context, &text, args.format)?;
+    Ok(0)
+}
+
+/// Prints the results of Sprag's work in a period and returns the process's exit code.
+///
+/// # Errors
+/// As [`gather`].
+pub fn outcomes(context: &Context, args: &OutcomesArgs) -> Result<u8> {
+    let gathered = gather(context, &args.since, args.branch.as_deref())?;
+    let (found, missing) = (&gathered.outcomes, &gathered.missing);
+    match (args.json, args.markdown) {
+        (true, _) => {
+            let json = serde_json::to_string_pretty(found)?;
+            for line in missing {
+                print_to_stderr(&format!("note: {line}\n"), Time::Enough);
+            }
+            print_document(context, &format!("{json}\n"), Format::Json)?;
+        }
+        (false, true) => print_document(context, &markdown(found, missing), Format::Md)?,
+        (false, false) => print(context, &terminal(found, missing))?,
+    }
+    Ok(0)
 }

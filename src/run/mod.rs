@@ -2,7 +2,6 @@
 
 pub mod begin;
 pub mod deliver;
-pub mod execute;
 pub mod merge;
 pub mod state;
 pub mod steps;

@@ -33,6 +33,15 @@ use std::time::Duration;
 /// kills a job 10 s after the first signal.
 const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How long saving may take while the job is being cancelled.
+const CANCELLED_SAVE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// How long GitHub may take to list the saved work.
+const LIST_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The most outdated references that one run checks.
+const MAX_CHECKED: usize = 5;
+
 /// Delivers the commits of a run, reports on the review that it answers or is, and counts its cost.
 ///
 /// # Errors
@@ -45,25 +54,42 @@ pub(crate) async fn deliver(
     outcomes: &BTreeMap<String, Outcome>,
 ) -> Result<Delivered> {
     let Some(request) = prepared.request() else {
-        keep_if_unpushed(context, parts);
+        // A publishing job gets the commits if this job does not push.
+        let set = &parts.setup.config.settings;
+        let is_wanted =
+            context.in_actions() || set.push == Some(false) || set.report == Report::None;
+        if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
+            keep_for_publish(parts, &start);
+        }
         return Ok(Delivered::Not);
     };
-    let checks = configs_of_done(plan, &prepared.done, outcomes);
-    let delivered = deliver_to(context, parts, request, &checks).await?;
-    if delivered == Delivered::Not {
-        warn_of_unpushed_commits(context, parts, request);
-    }
-    report_review(context, parts, request).await?;
+    let is_done = |task: &Task| {
+        let outcome = outcomes.get(task.id.as_str());
+        outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
+    };
+    // The checks of the work of this and of earlier processes of the run.
+    let done = plan.tasks.iter().filter(|(task, _)| is_done(task));
+    let done = done.map(|(_, start)| &start.config);
+    let checks: Vec<TaskConfig> = done.chain(&prepared.done).cloned().collect();
     let in_order = in_plan_order(&parts.tree.plan.plan, outcomes);
     let (status, reason) = run_end(&in_order, plan.rules.no_changes);
-    let closed = match delivered {
-        Delivered::Not => warn_of_closed_pull(context, parts, request, status).await,
-        _ => None,
+    let mut delivery = Delivery {
+        context,
+        request,
+        actions: ActionsEnvironment::of(context),
+        stopped: parts.setup.cancel.beyond_deadline(),
+        parts,
     };
-    let kept = closed.map_or(delivered, Delivered::Closed);
-    let trigger = request.context.trigger_phrase.as_deref();
+    let delivered = delivery.deliver(&checks).await?;
+    delivery.report_review().await?;
+    let mut kept = delivered;
+    if delivered == Delivered::Not
+        && let Some(how) = delivery.warn_of_closed_pull(status).await
+    {
+        kept = Delivered::Closed(how);
+    }
     let asks = reason == Reason::NeedsAnswer;
-    save_or_remove(context, parts, status, asks, kept, trigger).await;
+    delivery.save_or_remove(status, asks, kept).await;
     cost_limits::count(context, parts, request).await;
     // If this job may not write to GitHub, the job that publishes the run counts it.
     if request.queued.is_some() && (request.delivery.push || request.delivery.report) {
@@ -73,198 +99,245 @@ pub(crate) async fn deliver(
     Ok(delivered)
 }
 
-/// Answers the review threads that requested the run. If the run is a review, posts its findings.
-async fn report_review(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: &RunRequest,
-) -> Result<()> {
-    let posts = parts.setup.config.settings.review_comments && request.delivery.report;
-    let posted = parts.setup.reviewed.clone().filter(|_| posts);
-    let actions = ActionsEnvironment::of(context);
-    let Some(actions) = actions.filter(|_| request.review.is_some() || posted.is_some()) else {
-        return Ok(());
-    };
-    let summary = parts.setup.summary()?;
-    let patience = match parts.setup.cancel.beyond_deadline().reason() {
-        Some(_) => Duration::ZERO,
-        None => FOLLOW_UP_TIMEOUT,
-    };
-    let mut troubles = delivery::answer(&actions, request, &summary, patience).await;
-    if let Some(change) = posted {
-        match parts.tree.repo.patch_between(&change.from, &change.to) {
-            Ok(patch) => {
-                let reviewed = Reviewed {
-                    head: &change.to.0,
-                    patch: &patch,
-                };
-                troubles.extend(post(&actions, request, &summary, reviewed, patience).await);
-            }
-            Err(error) => {
-                troubles.push(format!("the findings are not posted as a review: {error}"))
-            }
+/// The delivery of a run to whoever requested it.
+struct Delivery<'a, 'e> {
+    context: &'a Context,
+    parts: &'a mut Parts<'e>,
+    request: &'a RunRequest,
+    actions: Option<ActionsEnvironment>,
+    /// Set by a signal, and not by the deadline.
+    stopped: Cancel,
+}
+
+impl Delivery<'_, '_> {
+    /// Pushes the run's commits, opens or updates the pull request, and starts workflows.
+    ///
+    /// # Errors
+    /// When the run's own state cannot be written.
+    async fn deliver(&mut self, checks: &[TaskConfig]) -> Result<Delivered> {
+        let request = self.request;
+        let start = self.parts.setup.start_commit();
+        let has_commits = self.parts.tree.repo.base() != start;
+        let wants = self.parts.setup.config.settings.push != Some(false);
+        if self.context.in_actions() && wants && has_commits && request.branch.is_none() {
+            self.parts.warn(
+                "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
+                 before this step, or push them in a later step",
+            );
         }
-    }
-    troubles.into_iter().for_each(|why| parts.warn(why));
-    Ok(())
-}
-
-/// Stores the commits for a publishing job if this job does not push.
-fn keep_if_unpushed(context: &Context, parts: &mut Parts<'_>) {
-    let set = &parts.setup.config.settings;
-    let is_wanted = context.in_actions() || set.push == Some(false) || set.report == Report::None;
-    if let Some(start) = parts.setup.start_commit().filter(|_| is_wanted) {
-        keep_for_publish(parts, &start);
-    }
-}
-
-/// Pushes the run's commits, opens or updates the pull request, and starts workflows.
-///
-/// # Errors
-/// When the run's own state cannot be written.
-async fn deliver_to(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: &RunRequest,
-    checks: &[TaskConfig],
-) -> Result<Delivered> {
-    let Some(start) = parts.setup.start_commit() else {
-        return Ok(Delivered::Not);
-    };
-    let actions = ActionsEnvironment::of(context).filter(|_| request.delivery.push);
-    let (Some(actions), Some(branch)) = (actions, &request.branch) else {
-        keep_for_publish(parts, &start);
-        return Ok(Delivered::Not);
-    };
-    if parts.tree.repo.base().is_none_or(|head| head == start) {
-        return Ok(Delivered::Not);
-    }
-    let named = BranchName::parse(&branch.name);
-    let (remote, name) = match (remote(context, &actions), named) {
-        (Ok(remote), Ok(name)) => (remote, name),
-        (Err(error), _) | (_, Err(error)) => {
-            parts.warn(format!("nothing can be pushed: {error}"));
-            return Ok(Delivered::Failed);
+        let Some(start) = start else {
+            return Ok(Delivered::Not);
+        };
+        let actions = self.actions.clone().filter(|_| request.delivery.push);
+        let (Some(actions), Some(branch)) = (actions, &request.branch) else {
+            keep_for_publish(self.parts, &start);
+            return Ok(Delivered::Not);
+        };
+        if !has_commits {
+            return Ok(Delivered::Not);
         }
-    };
-    let stopped = parts.setup.cancel.beyond_deadline();
-    let patience = context.after_signal(CANCELLED_TIMEOUT);
-    let closed = tokio::select! {
-        biased;
-        closed = closed_meanwhile(&actions, request) => closed,
-        () = after_signal(&stopped, patience) => None,
-    };
-    let push_request = PushRequest {
-        to: Destination {
-            remote: &remote,
-            branch: name,
-            closed,
-            pauses: &actions.pauses,
-            cancel: stopped,
-        },
-        expected: branch.at.clone().map(RevId),
-        start,
-        checks,
-    };
-    let mut pushed = None;
-    if request.delivery.via_api && closed.is_none() {
-        pushed = pushed_by_api(&actions, parts, &push_request).await;
+        let named = BranchName::parse(&branch.name);
+        let (remote, name) = match (remote(self.context, &actions), named) {
+            (Ok(remote), Ok(name)) => (remote, name),
+            (Err(error), _) | (_, Err(error)) => {
+                self.parts.warn(format!("nothing can be pushed: {error}"));
+                return Ok(Delivered::Failed);
+            }
+        };
+        let patience = self.context.after_signal(CANCELLED_TIMEOUT);
+        let closed = tokio::select! {
+            biased;
+            closed = closed_meanwhile(&actions, request) => closed,
+            () = after_signal(&self.stopped, patience) => None,
+        };
+        let push_request = PushRequest {
+            to: Destination {
+                remote: &remote,
+                branch: name,
+                closed,
+                pauses: &actions.pauses,
+                cancel: self.stopped.clone(),
+            },
+            expected: branch.at.clone().map(RevId),
+            start,
+            checks,
+        };
+        let mut pushed = None;
+        if request.delivery.via_api && closed.is_none() {
+            pushed = pushed_by_api(&actions, self.parts, &push_request).await;
+        }
+        if pushed.is_none() {
+            pushed = push_work(self.parts, &push_request).await?;
+        }
+        let Some(mut push) = pushed else {
+            return Ok(Delivered::Not);
+        };
+        let done = self.follow_up(&actions, branch, &mut push).await?;
+        let delivered = match push.closed {
+            Some(closed) => Delivered::Closed(closed),
+            None => Delivered::of(done),
+        };
+        self.parts.emit.emit(EventKind::PushEnded(Box::new(push)));
+        Ok(delivered)
     }
-    if pushed.is_none() {
-        pushed = push_work(parts, &push_request).await?;
-    }
-    let Some(mut push) = pushed else {
-        return Ok(Delivered::Not);
-    };
-    let done = follow_up(&actions, parts, request, branch, patience, &mut push).await?;
-    let delivered = match push.closed {
-        Some(closed) => Delivered::Closed(closed),
-        None => Delivered::of(done),
-    };
-    parts.emit.emit(EventKind::PushEnded(Box::new(push)));
-    Ok(delivered)
-}
 
-/// Opens or updates the pull request and starts workflows after a push. After a signal, that may take as long as
-/// `patience`. Returns whether all of it succeeded.
-async fn follow_up(
-    actions: &ActionsEnvironment,
-    parts: &mut Parts<'_>,
-    request: &RunRequest,
-    branch: &WorkBranch,
-    patience: Duration,
-    push: &mut PushLine,
-) -> Result<bool> {
-    let stopped = parts.setup.cancel.beyond_deadline();
-    let summary = parts.setup.summary()?;
-    let after = AfterPush {
-        actions,
-        request,
-        branch,
-        summary: &summary,
-        patience: match stopped.reason() {
-            Some(_) => patience,
+    /// How long requests may take, which is less after a signal.
+    fn patience(&self, after_signal: Duration) -> Duration {
+        match self.stopped.reason() {
+            Some(_) => after_signal,
             None => FOLLOW_UP_TIMEOUT,
-        },
-    };
-    let followed = tokio::select! {
-        biased;
-        followed = after.follow_up(push) => Some(followed),
-        () = after_signal(&stopped, patience) => None,
-    };
-    let (done, troubles) = followed.unwrap_or_else(|| {
-        let why = "the run was stopped before its pull request and workflows were handled";
-        (false, vec![why.to_owned()])
-    });
-    troubles.into_iter().for_each(|why| parts.warn(why));
-    Ok(done)
-}
+        }
+    }
 
-/// The settings of the tasks whose work is delivered, in this and in earlier processes of the run.
-fn configs_of_done(
-    plan: &RunPlan,
-    earlier: &[TaskConfig],
-    outcomes: &BTreeMap<String, Outcome>,
-) -> Vec<TaskConfig> {
-    let is_done = |task: &Task| {
-        let outcome = outcomes.get(task.id.as_str());
-        outcome.is_some_and(|outcome| outcome.task_end() == TaskEnd::Done)
-    };
-    let done = plan.tasks.iter().filter(|(task, _)| is_done(task));
-    let done = done.map(|(_, start)| &start.config);
-    done.chain(earlier).cloned().collect()
-}
+    /// Opens or updates the pull request and starts workflows after a push. Returns whether all of it succeeded.
+    async fn follow_up(
+        &mut self,
+        actions: &ActionsEnvironment,
+        branch: &WorkBranch,
+        push: &mut PushLine,
+    ) -> Result<bool> {
+        let patience = self.context.after_signal(CANCELLED_TIMEOUT);
+        let after = AfterPush {
+            actions,
+            request: self.request,
+            branch,
+            summary: &self.parts.setup.summary()?,
+            patience: self.patience(patience),
+        };
+        let (done, troubles) = tokio::select! {
+            biased;
+            followed = after.follow_up(push) => followed,
+            () = after_signal(&self.stopped, patience) => {
+                let why = "the run was stopped before its pull request and workflows were handled";
+                (false, vec![why.to_owned()])
+            }
+        };
+        troubles.into_iter().for_each(|why| self.parts.warn(why));
+        Ok(done)
+    }
 
-/// Warns of commits that stay in the job: they cannot be pushed, because no branch of the remote is checked out.
-fn warn_of_unpushed_commits(context: &Context, parts: &mut Parts<'_>, request: &RunRequest) {
-    let wants = parts.setup.config.settings.push != Some(false);
-    let has_commits = parts.tree.repo.base() != parts.setup.start_commit();
-    if context.in_actions() && wants && has_commits && request.branch.is_none() {
-        parts.warn(
-            "the commits are only in this job, because the checkout is on no branch of the remote: check one out \
-             before this step, or push them in a later step",
-        );
+    /// Answers the review threads that requested the run. If the run is a review, posts its findings.
+    async fn report_review(&mut self) -> Result<()> {
+        let (setup, request) = (&self.parts.setup, self.request);
+        let posts = setup.config.settings.review_comments && request.delivery.report;
+        let posted = setup.reviewed.as_ref().filter(|_| posts);
+        let is_wanted = request.review.is_some() || posted.is_some();
+        let Some(actions) = self.actions.as_ref().filter(|_| is_wanted) else {
+            return Ok(());
+        };
+        let summary = setup.summary()?;
+        let patience = self.patience(Duration::ZERO);
+        let mut troubles = delivery::answer(actions, request, &summary, patience).await;
+        if let Some(change) = posted {
+            match self.parts.tree.repo.patch_between(&change.from, &change.to) {
+                Ok(patch) => {
+                    let reviewed = Reviewed {
+                        head: &change.to.0,
+                        patch: &patch,
+                    };
+                    troubles.extend(post(actions, request, &summary, reviewed, patience).await);
+                }
+                Err(error) => {
+                    troubles.push(format!("the findings are not posted as a review: {error}"))
+                }
+            }
+        }
+        troubles.into_iter().for_each(|why| self.parts.warn(why));
+        Ok(())
+    }
+
+    /// Warns if the pull request was closed during a run that is not a success and has nothing to push: it cannot
+    /// be asked for again until the pull request is open.
+    async fn warn_of_closed_pull(&mut self, status: RunStatus) -> Option<ClosedPull> {
+        let is_stopped = self.stopped.reason().is_some();
+        if status.is_complete() || is_stopped || !self.request.delivery.push {
+            return None;
+        }
+        let how = closed_meanwhile(self.actions.as_ref()?, self.request).await?;
+        let topic = WarningTopic::PullRequestClosed { how };
+        self.parts.emit.warn_about(topic, how.why());
+        Some(how)
+    }
+
+    /// Saves undelivered work, or removes the saved copy of delivered work.
+    async fn save_or_remove(&mut self, status: RunStatus, asks: bool, delivered: Delivered) {
+        let Some(mut keeper) = self.parts.keeper.take() else {
+            return;
+        };
+        let has_landed =
+            status.is_complete() && matches!(delivered, Delivered::Not | Delivered::Done);
+        let (raw, _) = self.parts.snapshot();
+        let dirty = raw.filter(|raw| !raw.changes.is_empty());
+        let base = self.parts.tree.repo.base();
+        let has_commits = base != self.parts.setup.start_commit() && delivered != Delivered::Done;
+        let cancel = match self.stopped.reason() {
+            Some(_) => ends_after(self.context.after_signal(CANCELLED_SAVE_TIMEOUT)),
+            None => self.stopped.clone(),
+        };
+        // An answer needs the question, which a comment cannot keep: other workflows write with the same account.
+        let has_words = self.parts.notes.has_own() || asks;
+        if has_landed || (dirty.is_none() && !has_commits && !has_words) {
+            if self.stopped.reason().is_none() {
+                self.remove_outdated(&mut keeper, &cancel).await;
+            }
+            return;
+        }
+        let clean = dirty.filter(|raw| may_be_saved(self.parts, raw));
+        if clean.is_none() && !has_commits && !has_words {
+            return;
+        }
+        let parts = &mut *self.parts;
+        let (ended, tree) = (parts.emit.last(), &mut parts.tree);
+        let trigger = self.request.context.trigger_phrase.as_deref();
+        match keeper.keep(&parts.setup, tree, clean.as_deref(), ended, &cancel) {
+            Ok(()) => parts.warn(format!(
+                "the unfinished work is kept for 30 days as {}{}",
+                keeper.name.full(),
+                how_to_continue(delivered, trigger)
+            )),
+            Err(why) => parts.emit.warn_about(
+                WarningTopic::OnlyInJob,
+                format!("the unfinished work is only in this job: {why}"),
+            ),
+        }
+    }
+
+    /// Removes the saved copy of delivered work, and saved work of any request that is too old.
+    async fn remove_outdated(&mut self, keeper: &mut WorkKeeper, cancel: &Cancel) {
+        let Some(Ok(repo)) = self.actions.as_ref().map(ActionsEnvironment::repo) else {
+            return;
+        };
+        let repo = repo.within(LIST_TIMEOUT);
+        // If the list cannot be read, the next run tries again.
+        let there = repo.refs_below(KEPT_WORK_REFS).await.unwrap_or_default();
+        let own = keeper.name.full().to_owned();
+        keeper.is_there |= there.iter().any(|(name, _)| *name == own);
+        if keeper.is_there
+            && let Err(why) = keeper.remove(&self.parts.tree, cancel)
+        {
+            self.parts
+                .warn(format!("{own} could not be removed: {why}"));
+        }
+        let now = jiff::Timestamp::now().as_second();
+        let others = there.iter().filter(|(name, _)| *name != own);
+        for (name, commit) in others.take(MAX_CHECKED) {
+            let facts = repo.git_commit(commit).await;
+            if facts.is_ok_and(|facts| is_outdated(&facts.message, now)) {
+                // If this fails, a later run tries again.
+                let _ = repo.delete_ref(name).await;
+            }
+        }
     }
 }
 
-/// Warns if the pull request was closed during a run that is not a success and has nothing to push: it cannot
-/// be asked for again until the pull request is open.
-async fn warn_of_closed_pull(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    request: &RunRequest,
-    status: RunStatus,
-) -> Option<ClosedPull> {
-    let is_stopped = parts.setup.cancel.beyond_deadline().reason().is_some();
-    if status.is_complete() || is_stopped || !request.delivery.push {
-        return None;
+/// Whether the work tree contains no secret. Warns if it does.
+fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
+    let secrets = secrets_in(parts, raw, true);
+    if !secrets.is_empty() {
+        let told = secrets.join("; ");
+        parts.warn(format!("the work tree is not saved on GitHub: {told}"));
     }
-    let actions = ActionsEnvironment::of(context)?;
-    let how = closed_meanwhile(&actions, request).await?;
-    parts
-        .emit
-        .warn_about(WarningTopic::PullRequestClosed { how }, how.why());
-    Some(how)
+    secrets.is_empty()
 }
 
 /// Returns `patience` after a signal.
@@ -312,74 +385,6 @@ async fn pushed_by_api(
     }
 }
 
-/// How long saving may take while the job is being cancelled.
-const CANCELLED_SAVE_TIMEOUT: Duration = Duration::from_secs(3);
-
-/// How long GitHub may take to list the saved work.
-const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The most outdated references that one run checks.
-const MAX_CHECKED: usize = 5;
-
-/// At the end of a run: saves undelivered work, or removes the saved copy of delivered work.
-pub(crate) async fn save_or_remove(
-    context: &Context,
-    parts: &mut Parts<'_>,
-    status: RunStatus,
-    asks: bool,
-    delivered: Delivered,
-    trigger: Option<&str>,
-) {
-    let Some(mut keeper) = parts.keeper.take() else {
-        return;
-    };
-    let has_landed = status.is_complete() && matches!(delivered, Delivered::Not | Delivered::Done);
-    let (raw, _) = parts.snapshot();
-    let dirty = raw.filter(|raw| !raw.changes.is_empty());
-    let base = parts.tree.repo.base();
-    let has_commits = base != parts.setup.start_commit() && delivered != Delivered::Done;
-    let stopped = parts.setup.cancel.beyond_deadline();
-    let cancel = match stopped.reason() {
-        Some(_) => ends_after(context.after_signal(CANCELLED_SAVE_TIMEOUT)),
-        None => stopped.clone(),
-    };
-    // An answer needs the question, which a comment cannot keep: other workflows write with the same account.
-    let has_words = parts.notes.has_own() || asks;
-    if has_landed || (dirty.is_none() && !has_commits && !has_words) {
-        if stopped.reason().is_none() {
-            remove_outdated(context, &mut keeper, parts, &cancel).await;
-        }
-        return;
-    }
-    let clean = dirty.filter(|raw| may_be_saved(parts, raw));
-    if clean.is_none() && !has_commits && !has_words {
-        return;
-    }
-    let (ended, tree) = (parts.emit.last(), &mut parts.tree);
-    match keeper.keep(&parts.setup, tree, clean.as_deref(), ended, &cancel) {
-        Ok(()) => parts.warn(format!(
-            "the unfinished work is kept for 30 days as {}{}",
-            keeper.name.full(),
-            how_to_continue(delivered, trigger)
-        )),
-        Err(why) => parts.emit.warn_about(
-            WarningTopic::OnlyInJob,
-            format!("the unfinished work is only in this job: {why}"),
-        ),
-    }
-}
-
-/// Whether the work tree contains no secret. Warns if it does.
-fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
-    let secrets = secrets_in(parts, raw, true);
-    if secrets.is_empty() {
-        return true;
-    }
-    let secrets = secrets.join("; ");
-    parts.warn(format!("the work tree is not saved on GitHub: {secrets}"));
-    false
-}
-
 fn how_to_continue(delivered: Delivered, trigger: Option<&str>) -> String {
     match (delivered, trigger) {
         (Delivered::Closed(ClosedPull::Merged), _) => String::new(),
@@ -389,38 +394,6 @@ fn how_to_continue(delivered: Delivered, trigger: Option<&str>) -> String {
         (_, Some(phrase)) => format!(": `{phrase} continue`, or a rerun of the job, continues it"),
         (_, None) => {
             ": a rerun of the job, or `sprag run --resume --from-remote`, continues it".to_owned()
-        }
-    }
-}
-
-/// Removes the saved copy of delivered work, and saved work of any request that is too old.
-async fn remove_outdated(
-    context: &Context,
-    keeper: &mut WorkKeeper,
-    parts: &mut Parts<'_>,
-    cancel: &Cancel,
-) {
-    let Some(Ok(repo)) = ActionsEnvironment::of(context).map(|actions| actions.repo()) else {
-        return;
-    };
-    let repo = repo.within(LIST_TIMEOUT);
-    let there = repo.refs_below(KEPT_WORK_REFS).await;
-    // If the list cannot be read, the next run tries again.
-    let there = there.unwrap_or_default();
-    keeper.is_there |= there.iter().any(|(name, _)| name == keeper.name.full());
-    if keeper.is_there
-        && let Err(why) = keeper.remove(&parts.tree, cancel)
-    {
-        let name = keeper.name.full();
-        parts.warn(format!("{name} could not be removed: {why}"));
-    }
-    let now = jiff::Timestamp::now().as_second();
-    let others = there.iter().filter(|(name, _)| name != keeper.name.full());
-    for (name, commit) in others.take(MAX_CHECKED) {
-        let facts = repo.git_commit(commit).await;
-        if facts.is_ok_and(|facts| is_outdated(&facts.message, now)) {
-            // If this fails, a later run tries again.
-            let _ = repo.delete_ref(name).await;
         }
     }
 }

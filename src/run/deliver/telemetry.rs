@@ -5,8 +5,7 @@
 
 use crate::agents::model_vendor;
 use crate::context::Context;
-use crate::domain::agent::AgentEvent;
-use crate::domain::event::{Event, EventKind};
+use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;
 use crate::http::{Client, Network, TransportError};
 use crate::report::buffered_output::Time;
@@ -77,19 +76,7 @@ impl Exporter {
 
     /// Adds a redacted event.
     pub(crate) fn take(&mut self, event: &Event, summary: &RunSummary) {
-        let is_told = match &event.kind {
-            EventKind::Agent(said) => matches!(
-                said,
-                AgentEvent::SessionStarted { .. }
-                    | AgentEvent::ToolCall { .. }
-                    | AgentEvent::ToolResult { .. }
-            ),
-            EventKind::TurnProgress(_) => false,
-            _ => true,
-        };
-        if is_told {
-            self.telemetry.apply(&WireEvent::new(event, summary));
-        }
+        self.telemetry.apply(&WireEvent::new(event, summary));
     }
 
     /// Sends everything. Returns one message per failure.

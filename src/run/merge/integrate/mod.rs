@@ -51,11 +51,8 @@ pub(crate) async fn integrate(
         }
     }
     integration.end_others(&why);
-    let Integration {
-        parts, outcomes, ..
-    } = integration;
-    parts.emit.at(None, None, None);
-    Ok(outcomes)
+    integration.parts.emit.at(None, None, None);
+    Ok(integration.outcomes)
 }
 
 /// The state of an integration in progress.
@@ -232,7 +229,6 @@ impl Integration<'_, '_> {
             return;
         };
         let (planned, has_checks) = (planned.clone(), !config.checks.is_empty());
-        let attempts = Some(task.attempts).filter(|count| *count > 0);
         let commits = picked.commits.get(&task.id).map_or(&[][..], Vec::as_slice);
         let undone = picked.undone.get(&task.id).cloned();
         let outcome =
@@ -255,7 +251,22 @@ impl Integration<'_, '_> {
                 changed_files.insert(file.clone());
             }
         }
-        self.set_status(&planned, &outcome, attempts, !commits.is_empty());
+        let keeps = self.parts.setup.config.settings.keep_going;
+        let status = match outcome.task_end() {
+            TaskEnd::Done => Some(TaskStatus::Done),
+            TaskEnd::Failed if keeps => Some(TaskStatus::Failed),
+            TaskEnd::Blocked if keeps => Some(TaskStatus::Blocked),
+            _ => None,
+        };
+        if let Some(status) = status {
+            let is_done = status == TaskStatus::Done && !commits.is_empty();
+            let update = StatusUpdate {
+                status,
+                attempts: Some(task.attempts).filter(|count| *count > 0),
+                completed_at: is_done.then(completed_at),
+            };
+            self.parts.tree.plan.set(&planned.id, update);
+        }
         let all = &mut self.parts.accounts.changed_files;
         all.extend(changed_files.iter().cloned());
         // Test failures of this integration replace those of the shard's own run.
@@ -264,31 +275,8 @@ impl Integration<'_, '_> {
             brought.failing_tests.clone_from(&picked.failing);
         }
         let files = Vec::from_iter(changed_files);
-        self.tell(&task.id, &outcome, files, Some(&brought));
+        self.tell(&task.id, &outcome, files, brought);
         self.outcomes.insert(task.id.clone(), outcome);
-    }
-
-    fn set_status(
-        &mut self,
-        task: &Task,
-        outcome: &Outcome,
-        attempts: Option<u32>,
-        has_commit: bool,
-    ) {
-        let keeps = self.parts.setup.config.settings.keep_going;
-        let status = match outcome.task_end() {
-            TaskEnd::Done => TaskStatus::Done,
-            TaskEnd::Failed if keeps => TaskStatus::Failed,
-            TaskEnd::Blocked if keeps => TaskStatus::Blocked,
-            _ => return,
-        };
-        let is_done = status == TaskStatus::Done && has_commit;
-        let update = StatusUpdate {
-            status,
-            attempts,
-            completed_at: is_done.then(completed_at),
-        };
-        self.parts.tree.plan.set(&task.id, update);
     }
 
     /// Ends the tasks that were not integrated.
@@ -296,31 +284,23 @@ impl Integration<'_, '_> {
         let tasks = self.plan.tasks.iter().map(|(task, _)| task.id.to_string());
         let others: Vec<String> = tasks.filter(|id| !self.outcomes.contains_key(id)).collect();
         for id in others {
-            self.tell(&id, outcome, Vec::new(), None);
+            self.tell(&id, outcome, Vec::new(), TaskSummary::default());
             self.outcomes.insert(id, outcome.clone());
         }
     }
 
-    fn tell(
-        &mut self,
-        id: &str,
-        outcome: &Outcome,
-        files: Vec<String>,
-        task: Option<&TaskSummary>,
-    ) {
+    fn tell(&mut self, id: &str, outcome: &Outcome, files: Vec<String>, task: TaskSummary) {
         let emit = &mut self.parts.emit;
         emit.at(Some(id), None, None);
-        let mut ended = TaskEnded {
+        let ended = TaskEnded {
+            attempts: task.attempts,
             changes_made: !files.is_empty(),
             changed_files: files,
+            failing_tests: task.failing_tests,
+            elsewhere: Some(task.usage).filter(|usage| *usage != Usage::default()),
+            elapsed_ms: task.elapsed_ms,
             ..TaskEnded::without_turns(outcome.clone())
         };
-        if let Some(task) = task {
-            ended.attempts = task.attempts;
-            ended.failing_tests.clone_from(&task.failing_tests);
-            ended.elsewhere = Some(task.usage).filter(|usage| *usage != Usage::default());
-            ended.elapsed_ms = task.elapsed_ms;
-        }
         emit.emit(EventKind::TaskEnded(Box::new(ended)));
     }
 
