@@ -72,7 +72,7 @@ impl Row<'_> {
 
     /// The title of the plan, or the prompt.
     fn title(&self) -> String {
-        let of_summary = self.summary.as_ref().map(|it| it.plan.title.clone());
+        let of_summary = self.summary.as_ref().map(|it| it.facts.plan.title.clone());
         let title = of_summary.or(self.run.manifest.prompt.clone());
         title.unwrap_or_default()
     }

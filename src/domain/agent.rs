@@ -1,6 +1,6 @@
 //! What an agent did in one turn, in a vocabulary that all agents share.
 
-use crate::text::some_of;
+use crate::text::{count, some_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,6 @@ pub enum AgentEvent {
     #[serde(rename = "agent.tool_call")]
     ToolCall {
         /// The agent's id for the call.
-        #[serde(default)]
         id: Option<String>,
         /// The tool's name.
         name: String,
@@ -44,12 +43,10 @@ pub enum AgentEvent {
     #[serde(rename = "agent.tool_result")]
     ToolResult {
         /// The agent's id for the call.
-        #[serde(default)]
         id: Option<String>,
         /// Whether it succeeded.
         ok: bool,
         /// The exit code, if the tool is a command.
-        #[serde(default)]
         exit_code: Option<i32>,
         /// The beginning of the output.
         #[serde(default)]
@@ -71,7 +68,6 @@ pub enum AgentEvent {
     },
     /// Tokens and cost so far; `null` means unknown, not zero.
     #[serde(rename = "agent.usage")]
-    #[schemars(skip)]
     Usage(Usage),
     /// The agent reported an error.
     #[serde(rename = "agent.error")]
@@ -126,6 +122,13 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// All tokens, if any are known.
+    pub fn tokens(&self) -> Option<u64> {
+        let (sent, got) = (self.tokens_in, self.tokens_out);
+        let sum = sent.unwrap_or(0).saturating_add(got.unwrap_or(0));
+        sent.or(got).map(|_| sum)
+    }
+
     /// Adds further usage. A sum without any known part stays unknown.
     pub fn add(&mut self, more: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -258,19 +261,16 @@ pub struct TurnName {
 /// How many items of a list are done, and which are left: `4 of 6 items done; left: parse, test`.
 pub fn progress(todo: &[TodoItem]) -> Option<String> {
     const NAMED: usize = 5;
-    let left: Vec<&str> = todo
-        .iter()
-        .filter(|item| item.status != TodoStatus::Completed)
-        .map(|item| item.text.as_str())
-        .collect();
-    let done = todo.len() - left.len();
-    let said = match todo.len() {
-        0 => return None,
-        1 => format!("{done} of 1 item done"),
-        all => format!("{done} of {all} items done"),
-    };
-    Some(match left.as_slice() {
-        [] => said,
-        left => format!("{said}; left: {}", some_of(left, NAMED)),
-    })
+    let mut left: Vec<&TodoItem> = todo.iter().collect();
+    left.retain(|item| item.status != TodoStatus::Completed);
+    let left: Vec<&str> = left.iter().map(|item| item.text.as_str()).collect();
+    let (done, all) = (todo.len() - left.len(), count(todo.len() as u64, "item"));
+    match left.as_slice() {
+        _ if todo.is_empty() => None,
+        [] => Some(format!("{done} of {all} done")),
+        left => Some(format!(
+            "{done} of {all} done; left: {}",
+            some_of(left, NAMED)
+        )),
+    }
 }

@@ -6,7 +6,7 @@
 
 use super::agent::{ApiError, ApiErrorClass};
 use super::pattern::Pattern;
-use super::text::{cap_chars, has_word};
+use super::text::cap_chars;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -85,13 +85,8 @@ pub fn read(status: Option<u16>, text: &str) -> Option<Reading> {
 
 /// Classifies an error text of an agent or a model's API. `None` for an unknown text.
 ///
-/// The status and the wait are taken from the text if it names them. Use this only for text from an agent's
-/// error channel: prose *about* a rate limit would be mistaken for one.
-pub fn classify_error_text(text: &str) -> Option<ApiError> {
-    classify(None, text)
-}
-
-/// Like [`classify_error_text`], with the HTTP status if the agent reports it separately.
+/// The status, unless the agent reports it separately, and the wait are taken from the text if it names them. Use
+/// this only for text from an agent's error channel: prose *about* a rate limit would be mistaken for one.
 pub fn classify(status: Option<u16>, text: &str) -> Option<ApiError> {
     let reading = read(status, text)?;
     Some(ApiError {
@@ -141,10 +136,10 @@ fn message_in(value: &Value) -> Option<&str> {
         "/detail",
         "/error",
     ];
-    let texts = PLACES
+    let mut texts = PLACES
         .iter()
         .filter_map(|place| value.pointer(place)?.as_str());
-    texts.into_iter().find(|text| !text.trim().is_empty())
+    texts.find(|text| !text.trim().is_empty())
 }
 
 /// Appends `remedy` to the message of an error about a missing or rejected login.
@@ -280,40 +275,22 @@ fn contains_any(text: &str, words: &str) -> bool {
 /// An HTTP error status: three digits next to a word that marks them as a status, so that a port, a line
 /// number or a count is not mistaken for one.
 fn status_in(lower: &str) -> Option<u16> {
-    const BEFORE: &str = "status error http code rejected statuscode";
-    const AFTER: &str = "bad conflict forbidden gateway internal not overloaded payload payment request service too unauthorized
-        unprocessable";
-    let words: Vec<&str> = lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect();
-    words.iter().enumerate().find_map(|(at, word)| {
-        let status = word
-            .parse()
-            .ok()
-            .filter(|status| (400..600).contains(status))?;
-        let before = at.checked_sub(1).and_then(|before| words.get(before));
-        let after = words.get(at + 1);
-        let beside = before.is_some_and(|word| has_word(BEFORE, word))
-            || after.is_some_and(|word| has_word(AFTER, word));
-        beside.then_some(status)
-    })
+    static STATUS: Pattern = Pattern::new(concat!(
+        "(?:^|[^a-z0-9])(?:(?:status|error|http|code|rejected|statuscode)[^a-z0-9]+([45][0-9]{2})|([45][0-9]{2})[^a-z0-9]+",
+        "(?:bad|conflict|forbidden|gateway|internal|not|overloaded|payload|payment|request|service|too|unauthorized|",
+        "unprocessable))(?:$|[^a-z0-9])",
+    ));
+    let found = STATUS.captures(lower)?;
+    found.get(1).or(found.get(2))?.as_str().parse().ok()
 }
 
 /// The wait that a text names, in milliseconds.
 fn retry_after_in(lower: &str) -> Option<u64> {
-    const PHRASES: &[&str] = &[
-        "again in",
-        "retry in",
-        "resets in",
-        "reset in",
-        "reset after",
-        "wait",
-    ];
-    const HEADERS: &[&str] = &["retry-after", "retry after", "retry_after", "retrydelay"];
-    let after = |phrase: &&str| lower.find(*phrase).map(|at| &lower[at + phrase.len()..]);
-    let header = HEADERS.iter().filter_map(after).find_map(header_value);
-    let phrase = || PHRASES.iter().filter_map(after).find_map(duration_at);
+    const PHRASES: &str = "again in|retry in|resets in|reset in|reset after|wait";
+    const HEADERS: &str = "retry-after|retry after|retry_after|retrydelay";
+    let after = |phrase: &str| lower.split_once(phrase).map(|(_, rest)| rest);
+    let header = HEADERS.split('|').filter_map(after).find_map(header_value);
+    let phrase = || PHRASES.split('|').filter_map(after).find_map(duration_at);
     header.or_else(phrase).and_then(whole_milliseconds)
 }
 
@@ -321,8 +298,8 @@ fn retry_after_in(lower: &str) -> Option<u64> {
 /// `retry-after-ms`).
 fn header_value(rest: &str) -> Option<f64> {
     let milliseconds = rest
-        .strip_prefix("-ms")
-        .or_else(|| rest.strip_prefix("_ms"));
+        .strip_prefix(['-', '_'])
+        .and_then(|rest| rest.strip_prefix("ms"));
     let bare = |text, unit| leading_number(separated(text)).map(|(number, _)| number * unit);
     match milliseconds {
         Some(rest) => bare(rest, 1.0),

@@ -25,20 +25,31 @@ pub struct Event {
     pub ts: String,
     /// Milliseconds since the run started, from a monotonic clock.
     pub elapsed_ms: u64,
-    /// The task, if it applies.
+    /// Where in the run it happened.
+    #[serde(flatten)]
+    pub place: EventPlace,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// Where in a run an event happened.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EventPlace {
+    /// The task's id, if it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// The attempt, if it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
     /// The turn, if it applies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<u32>,
     /// The proof during which the event happened, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
-    /// The phase during which the event happened, if its task has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Role, cycle and phase, if the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
-    /// What happened.
-    pub kind: EventKind,
 }
 
 /// A task as the start of the run lists it.
@@ -71,74 +82,66 @@ pub struct PlanLine {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct RunStarted {
+    /// What is known of the run.
+    #[serde(flatten)]
+    pub facts: RunFacts,
+    /// All tasks of the plan, in the order of the run.
+    pub tasks: Vec<TaskLine>,
+    /// Whether it resumes an earlier run.
+    pub resumed: bool,
+    /// Which parts of the plan were taken for something else than tasks, and which hooks do not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub understood: Vec<String>,
+}
+
+/// What is known of a run from its start: in its first event, and in the summary.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunFacts {
     /// The run's id.
     pub run_id: String,
     /// The plan.
     pub plan: PlanLine,
     /// The short name of the checked-out branch.
     pub branch: Option<String>,
-    /// HEAD's commit.
+    /// HEAD at the beginning.
     pub base: Option<String>,
     /// The agent's name.
     pub agent: String,
     /// Names of the checks, in the order in which they run.
     pub checks: Vec<String>,
-    /// All tasks of the plan, in the order of the run.
-    pub tasks: Vec<TaskLine>,
     /// The run directory.
     pub run_dir: String,
-    /// Whether it resumes an earlier run.
-    pub resumed: bool,
-    /// The run's name on GitHub.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The run's name on GitHub, such as `Sprag / CI / fix`; absent without GitHub.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The cost limits, in one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The cost limits in one line; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<String>,
-    /// How far its child processes are confined.
+    /// The model; absent if none is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The host name of the machine on which the run began; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// How far the run's child processes are confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLine>,
-    /// For each agent, whether its key stays with Sprag.
+    /// For each agent, whether its key stays with Sprag; absent if no agent calls a model itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gateway: Vec<GatewayLine>,
-    /// The model, if one is set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    pub model: Option<String>,
-    /// The host name of the machine, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(skip)]
-    pub host: Option<String>,
-    /// How a person continues it.
+    /// How a person continues the run if it is not completely done; absent for a command on its machine.
     #[serde(default, skip_serializing_if = "Continuation::is_here")]
-    #[schemars(skip)]
     pub continuation: Continuation,
-    /// Whether it may start on a tree that is not clean, and commits nothing.
+    /// Whether the run may start on a tree that is not clean, and commits nothing; absent if not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    #[schemars(skip)]
     pub allow_dirty: bool,
-    /// How commands that a person types name the directories of the run.
+    /// How commands that a person types name the directories of the run; absent if they need not.
     #[serde(default, skip_serializing_if = "Directories::are_here")]
-    #[schemars(skip)]
     pub directories: Directories,
-    /// Which parts of the plan were taken for something else than tasks, and which hooks do not run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub understood: Vec<String>,
-}
-
-impl RunStarted {
-    /// Removes the fields that the public form does not have.
-    pub fn hide(&mut self) {
-        self.model = None;
-        self.host = None;
-        self.continuation = Continuation::default();
-        self.allow_dirty = false;
-        self.directories = Directories::default();
-    }
 }
 
 /// HEAD and tree; all `null` if they could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StateLine {
     /// HEAD's commit.
     pub head: Option<String>,
@@ -150,20 +153,16 @@ pub struct StateLine {
 
 impl From<&Snapshot> for StateLine {
     fn from(snapshot: &Snapshot) -> Self {
-        match snapshot {
-            Snapshot::Unknown { .. } => Self {
-                head: None,
-                tree: None,
-                dirty: None,
+        let Snapshot::Known(known) = snapshot else {
+            return Self::default();
+        };
+        Self {
+            head: match &known.head {
+                Head::Unborn => None,
+                Head::At(id) => Some(id.0.clone()),
             },
-            Snapshot::Known(known) => Self {
-                head: match &known.head {
-                    Head::Unborn => None,
-                    Head::At(id) => Some(id.0.clone()),
-                },
-                tree: Some(known.tree.0.clone()),
-                dirty: Some(known.dirty),
-            },
+            tree: Some(known.tree.0.clone()),
+            dirty: Some(known.dirty),
         }
     }
 }
@@ -253,6 +252,60 @@ pub enum RetryKind {
     Output,
 }
 
+/// A scheduled nudge, retry or wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct RetryLine {
+    /// The kind.
+    #[serde(rename = "kind")]
+    pub how: RetryKind,
+    /// Its number, from 1.
+    pub n: u32,
+    /// The maximum number.
+    pub of: u32,
+    /// The reason, in one line.
+    pub reason: String,
+    /// Up to 5 phrases of at most 120 characters as evidence.
+    pub indicators: Vec<String>,
+    /// The delay in milliseconds.
+    pub delay_ms: u64,
+    /// The sentence in the log; empty until the public form is made.
+    #[schemars(description = "The sentence in the log.")]
+    pub message: String,
+}
+
+impl RetryLine {
+    /// Repetition `n` of `of`, at once and without indicators.
+    pub fn new(how: RetryKind, n: u32, of: u32, reason: impl Into<String>) -> Self {
+        Self {
+            how,
+            n,
+            of,
+            reason: reason.into(),
+            indicators: Vec::new(),
+            delay_ms: 0,
+            message: String::new(),
+        }
+    }
+}
+
+/// A completed setup command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
+pub struct SetupLine {
+    /// The command.
+    pub command: String,
+    /// How its process ended: `code 0`, a signal, or a time limit.
+    pub exit: String,
+    /// Whether it succeeded.
+    pub passed: bool,
+    /// The duration in milliseconds.
+    #[serde(rename = "duration_ms")]
+    pub elapsed_ms: u64,
+    /// The path of its log, relative to the run directory.
+    pub log: Option<String>,
+}
+
 /// A completed task, as reports show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskEnded {
@@ -264,41 +317,47 @@ pub struct TaskEnded {
     pub turns: u32,
     /// The number of nudges.
     pub nudges: u32,
+    /// Whether the task left any change.
+    pub changes_made: bool,
+    /// What it left.
+    #[serde(flatten)]
+    pub work: TaskWork,
+    /// Tokens and cost of its turns, if they ran in another job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<Usage>,
+    /// The duration in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+/// What a task left: in the event of its end, and in the summary.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskWork {
     /// The number of verifications.
     pub verifications: u32,
     /// The results of the attempts.
     pub history: Vec<HistoryEntry>,
-    /// Whether the task left any change.
-    pub changes_made: bool,
     /// Files changed by the task.
     pub changed_files: Vec<String>,
-    /// The tests that failed last, with the blame for each failure.
-    #[serde(default)]
+    /// The tests that failed last, each with the origin of its failure.
     pub failing_tests: Vec<BlamedTest>,
-    /// What the checks show of the work.
+    /// What the checks show of its work; absent if it is not done or no check ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<EvidenceLine>,
-    /// What is worth a look in the work.
+    /// What is worth a look in its work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
-    /// Changes of protected paths that were taken out of the work.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Changes of protected paths that were taken out of the work and wait for a person.
     pub held: Vec<HeldBack>,
     /// The agent's answer, or the question that it asks, if the task ended with one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// The value that the task returned for the run's output schema.
+    /// The value that it returned for the run's output schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<serde_json::Value>,
-    /// Tokens and cost of its turns, if they ran in another job.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<Usage>,
     /// The path of the patch with the failed work, relative to the run directory.
     pub patch: Option<String>,
     /// The number of commits that the agent made itself.
     pub agent_commits: u32,
-    /// The duration in milliseconds.
-    pub elapsed_ms: u64,
 }
 
 impl TaskEnded {
@@ -309,19 +368,9 @@ impl TaskEnded {
             attempts: 0,
             turns: 0,
             nudges: 0,
-            verifications: 0,
-            history: Vec::new(),
             changes_made: false,
-            changed_files: Vec::new(),
-            failing_tests: Vec::new(),
-            evidence: Vec::new(),
-            signals: Vec::new(),
-            held: Vec::new(),
-            answer: None,
-            structured_output: None,
+            work: TaskWork::default(),
             elsewhere: None,
-            patch: None,
-            agent_commits: 0,
             elapsed_ms: 0,
         }
     }
@@ -479,19 +528,7 @@ pub enum EventKind {
     },
     /// A setup command ended.
     #[serde(rename = "setup.ended")]
-    SetupEnded {
-        /// The command.
-        command: String,
-        /// How its process ended: `code 0`, a signal, or a time limit.
-        exit: String,
-        /// Whether it succeeded.
-        passed: bool,
-        /// The duration in milliseconds.
-        #[serde(rename = "duration_ms")]
-        elapsed_ms: u64,
-        /// The path of its log, relative to the run directory.
-        log: Option<String>,
-    },
+    SetupEnded(Box<SetupLine>),
     /// A check started.
     #[serde(rename = "check.started")]
     CheckStarted {
@@ -507,24 +544,7 @@ pub enum EventKind {
     CheckEnded(Box<CheckResult>),
     /// A nudge, retry or wait is scheduled.
     #[serde(rename = "retry.scheduled")]
-    RetryScheduled {
-        /// The kind.
-        #[serde(rename = "kind")]
-        how: RetryKind,
-        /// Its number, from 1.
-        n: u32,
-        /// The maximum number.
-        of: u32,
-        /// The reason, in one line.
-        reason: String,
-        /// Up to 5 phrases of at most 120 characters as evidence.
-        indicators: Vec<String>,
-        /// The delay in milliseconds.
-        delay_ms: u64,
-        /// The sentence in the log; empty until the public form is made.
-        #[schemars(description = "The sentence in the log.")]
-        message: String,
-    },
+    RetryScheduled(Box<RetryLine>),
     /// A turn did the work after one or more nudges.
     #[serde(rename = "nudge.resolved")]
     #[schemars(skip)]
@@ -534,13 +554,9 @@ pub enum EventKind {
         /// The number of turns allowed.
         of: u32,
     },
-    /// A proof started.
+    /// A proof began: the checks run on another tree, or again on the same tree.
     #[serde(rename = "proof.started")]
-    #[schemars(skip)]
-    ProofStarted {
-        /// The kind of proof.
-        proof: Proof,
-    },
+    ProofStarted {},
     /// A proof ended.
     #[serde(rename = "proof.ended")]
     #[schemars(skip)]

@@ -2,11 +2,12 @@
 
 use crate::attempt::PhaseName;
 use crate::checks::verdict::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The result of an attempt, in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -46,7 +47,7 @@ impl fmt::Display for AttemptOutcome {
 pub const UNKNOWN_CHANGES: &str = "Unable to determine changes";
 
 /// One attempt of a task, as its history records it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryEntry {
     /// Its number, from 1.
     pub attempt: u32,
@@ -56,8 +57,8 @@ pub struct HistoryEntry {
     pub outcome: AttemptOutcome,
     /// Its first errors, one line each.
     pub errors: Vec<String>,
-    /// Its phase, if the task has several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Role, cycle and phase, if the task has several phases.
+    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseName>,
 }
 

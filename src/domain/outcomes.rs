@@ -2,7 +2,7 @@
 //! runs.
 
 use crate::commit_message::{RUN_TRAILER, TASK_TRAILER};
-use crate::outcome::{Reason, RunStatus, TaskEnd};
+use crate::outcome::{Reason, RunStatus};
 use crate::summary::RunSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -94,23 +94,19 @@ impl RunLine {
     pub fn of(summary: &RunSummary) -> Self {
         let worked = summary.tasks.iter().filter(|task| task.reason.is_some());
         let is_verified = |reason| matches!(reason, Reason::Verified | Reason::AlreadySatisfied);
-        let verified = worked
-            .clone()
-            .filter(|task| task.status == TaskEnd::Done && task.reason.is_some_and(is_verified));
+        let verified = summary
+            .done()
+            .filter(|task| task.reason.is_some_and(is_verified));
+        let commits = summary.commits.iter().take(MARKED_COMMITS);
         Self {
-            run_id: summary.run_id.clone(),
+            run_id: summary.facts.run_id.clone(),
             status: summary.status,
             tasks: number(worked.count()),
             verified: number(verified.count()),
             retries: summary.totals.retries,
             nudges: summary.totals.nudges,
             cost_usd: summary.usage.cost_usd,
-            commits: summary
-                .commits
-                .iter()
-                .take(MARKED_COMMITS)
-                .cloned()
-                .collect(),
+            commits: commits.cloned().collect(),
         }
     }
 
@@ -154,13 +150,11 @@ fn work(message: &str) -> Option<Work> {
 
 /// The commits that a commit reverts.
 fn reverted(message: &str) -> impl Iterator<Item = &str> {
-    let ids = message.split(REVERTS).skip(1);
-    ids.map(|rest| {
-        rest.split(|c: char| !c.is_ascii_hexdigit())
-            .next()
-            .unwrap_or_default()
-    })
-    .filter(|id| id.len() >= 7)
+    let ids = message.split(REVERTS).skip(1).filter_map(|rest| {
+        let id = rest.split(|c: char| !c.is_ascii_hexdigit());
+        id.into_iter().next()
+    });
+    ids.filter(|id| id.len() >= 7)
 }
 
 /// Sprag's own commits of a period.
@@ -194,11 +188,10 @@ impl<'a> OwnCommits<'a> {
 
     /// The name by which the commits of a run call it: its page, or its id outside GitHub Actions.
     fn name_of(&self, run: &RunLine) -> Option<&str> {
-        let mut of_run = self
-            .0
-            .iter()
-            .filter(|(commit, work)| work.run == run.run_id || run.commits.contains(&commit.id));
-        of_run.next().map(|(_, work)| work.run.as_str())
+        let mut own = self.0.iter();
+        let (_, work) =
+            own.find(|(commit, work)| work.run == run.run_id || run.commits.contains(&commit.id))?;
+        Some(&work.run)
     }
 }
 
@@ -211,17 +204,15 @@ pub fn outcomes(
     runs: impl IntoIterator<Item = RunLine>,
 ) -> Outcomes {
     let own = OwnCommits::of(history);
-    let merged_messages = history.iter().filter(|commit| commit.is_merged);
-    let taken_back: BTreeSet<&str> = merged_messages
+    let merged = history.iter().filter(|commit| commit.is_merged);
+    let taken_back: Vec<&str> = merged
         .flat_map(|commit| reverted(&commit.message))
         .collect();
     let is_reverted = |commit: &HistoryCommit| {
         commit.is_merged && taken_back.iter().any(|id| commit.id.starts_with(id))
     };
-    let lines: BTreeMap<String, RunLine> = runs
-        .into_iter()
-        .map(|line| (line.run_id.clone(), line))
-        .collect();
+    let lines = runs.into_iter().map(|line| (line.run_id.clone(), line));
+    let lines: BTreeMap<String, RunLine> = lines.collect();
     let named: BTreeSet<&str> = own.0.iter().map(|(_, work)| work.run.as_str()).collect();
     let unnamed = lines.values().filter(|line| own.name_of(line).is_none());
     let merged = own.tasks(|commit| commit.is_merged);
@@ -234,8 +225,9 @@ pub fn outcomes(
     let paid: Vec<&RunLine> = lines.values().filter(|it| it.cost_usd.is_some()).collect();
     let cost = (!paid.is_empty()).then(|| paid.iter().filter_map(|it| it.cost_usd).sum::<f64>());
     let of_paid: BTreeSet<&str> = paid.iter().filter_map(|it| own.name_of(it)).collect();
-    let merged_of_paid = merged.iter().filter(|(run, _)| of_paid.contains(run));
-    let merged_of_paid = number(merged_of_paid.count());
+    let is_of_paid = |(run, _): &&(&str, &str)| of_paid.contains(run);
+    let merged_of_paid = number(merged.iter().filter(is_of_paid).count());
+    let cost_of_one = cost.filter(|_| merged_of_paid > 0);
     Outcomes {
         v: 1,
         since,
@@ -255,9 +247,7 @@ pub fn outcomes(
         nudges: sum(|line| line.nudges),
         cost_usd: cost,
         runs_with_cost: number(paid.len()),
-        cost_usd_per_merged_task: cost
-            .filter(|_| merged_of_paid > 0)
-            .map(|cost| cost / f64::from(merged_of_paid)),
+        cost_usd_per_merged_task: cost_of_one.map(|cost| cost / f64::from(merged_of_paid)),
     }
 }
 

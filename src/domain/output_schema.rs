@@ -2,7 +2,6 @@
 
 use crate::text::{fenced_blocks, one_line};
 use boon::{CompileError, Compiler, SchemaIndex, Schemas, UrlLoader, ValidationError};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::error::Error;
 use std::fmt;
@@ -40,21 +39,8 @@ impl UrlLoader for NoOther {
     }
 }
 
-/// The value in a final message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StructuredOutput {
-    /// A value that fits the schema.
-    Fits {
-        /// The value.
-        value: Value,
-    },
-    /// There is no such value.
-    Misfit {
-        /// The reason, in one line.
-        why: String,
-    },
-}
+/// The value in a final message, or in one line why there is none that fits the schema.
+pub type StructuredOutput = Result<Value, String>;
 
 impl fmt::Debug for OutputSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,14 +82,14 @@ impl OutputSchema {
         let block = last_json_block(message);
         let text = block.as_deref().unwrap_or(message).trim();
         if text.is_empty() {
-            return misfit("there is no final message".to_owned());
+            return Err("there is no final message".to_owned());
         }
         match serde_json::from_str(text) {
             Ok(value) => self.judge(value),
-            Err(error) if block.is_some() => misfit(format!(
+            Err(error) if block.is_some() => Err(format!(
                 "the last block that is marked as JSON is not JSON: {error}"
             )),
-            Err(_) => misfit("the final message has no block that is marked as JSON".to_owned()),
+            Err(_) => Err("the final message has no block that is marked as JSON".to_owned()),
         }
     }
 
@@ -111,20 +97,20 @@ impl OutputSchema {
     pub fn judge(&self, value: Value) -> StructuredOutput {
         let size = value.to_string().len();
         if size > MAX_BYTES {
-            return misfit(format!(
+            return Err(format!(
                 "the value has {size} bytes, and at most {MAX_BYTES} are allowed"
             ));
         }
         let Validator { schemas, index } = &*self.validator;
         let Err(error) = schemas.validate(&value, *index) else {
-            return StructuredOutput::Fits { value };
+            return Ok(value);
         };
         let mut shown = faults(&error);
         if shown.len() > FAULTS {
             shown.truncate(FAULTS);
             shown.push("and more".to_owned());
         }
-        misfit(shown.join("; "))
+        Err(shown.join("; "))
     }
 
     /// Whether every object in the schema requires all of its properties and allows no others: APIs that
@@ -132,20 +118,6 @@ impl OutputSchema {
     pub fn is_strict(&self) -> bool {
         is_strict(&self.schema)
     }
-}
-
-impl StructuredOutput {
-    /// The value, if it fits.
-    pub fn value(&self) -> Option<&Value> {
-        match self {
-            Self::Fits { value } => Some(value),
-            Self::Misfit { .. } => None,
-        }
-    }
-}
-
-fn misfit(why: String) -> StructuredOutput {
-    StructuredOutput::Misfit { why }
 }
 
 fn compiled(schema: &Value) -> Result<Validator, String> {
@@ -200,13 +172,12 @@ fn is_strict(schema: &Value) -> bool {
     let properties = keys.get("properties").and_then(Value::as_object);
     let is_object = properties.is_some() || keys.get("type").is_some_and(|it| it == "object");
     let required = keys.get("required").and_then(Value::as_array);
+    let is_required = |name: &String| {
+        required.is_some_and(|required| required.iter().any(|it| it == name.as_str()))
+    };
     let is_closed = || {
-        let all = properties.into_iter().flat_map(|all| all.keys());
-        let is_required = |name: &String| {
-            required.is_some_and(|required| required.iter().any(|it| it == name.as_str()))
-        };
         keys.get("additionalProperties") == Some(&Value::Bool(false))
-            && all.into_iter().all(is_required)
+            && properties.is_none_or(|all| all.keys().all(is_required))
     };
     (!is_object || is_closed())
         && keys.values().all(|value| match value {
@@ -236,8 +207,8 @@ mod tests {
 
     fn why(message: &str) -> String {
         match schema().read(message) {
-            StructuredOutput::Misfit { why } => why,
-            StructuredOutput::Fits { value } => panic!("{value} fits"),
+            Err(why) => why,
+            Ok(value) => panic!("{value} fits"),
         }
     }
 
@@ -245,14 +216,14 @@ mod tests {
     fn the_last_block_that_is_marked_as_json_counts() {
         let message = "Done.\n\n```json\n{\"ok\": false}\n```\n\n```sh\ntrue\n```\n\n```JSON title\n{\"ok\": true, \"n\": 2}\n```\n\nSUGGESTED_COMMIT_MESSAGE: Do it\n";
         let value = json!({"ok": true, "n": 2});
-        assert_eq!(schema().read(message), StructuredOutput::Fits { value });
+        assert_eq!(schema().read(message), Ok(value));
     }
 
     #[test]
     fn a_message_that_is_nothing_but_json_counts() {
         let value = json!({"ok": true});
         let read = schema().read(" {\"ok\": true}\n");
-        assert_eq!(read.value(), Some(&value));
+        assert_eq!(read.as_ref(), Ok(&value));
     }
 
     #[test]

@@ -132,19 +132,21 @@ pub fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
     captures.get(index).map_or("", |found| found.as_str())
 }
 
-/// All texts of one, two or three of these words.
 #[cfg(test)]
-pub(crate) fn of_three_words(words: &[&str]) -> impl Iterator<Item = String> {
-    let none_or_one = || std::iter::once("").chain(words.iter().copied());
-    let two = words
-        .iter()
-        .flat_map(move |one| none_or_one().map(move |other| format!("{one}{other}")));
-    two.flat_map(move |two| none_or_one().map(move |last| format!("{two}{last}")))
-}
+pub(crate) use tests::of_three_words;
 
 #[cfg(test)]
 mod tests {
     use super::{Pattern, WITHOUT_COMPILING, group};
+
+    /// All texts of one, two or three of these words.
+    pub(crate) fn of_three_words(words: &[&str]) -> impl Iterator<Item = String> {
+        let none_or_one = || std::iter::once("").chain(words.iter().copied());
+        let two = words
+            .iter()
+            .flat_map(move |one| none_or_one().map(move |other| format!("{one}{other}")));
+        two.flat_map(move |two| none_or_one().map(move |last| format!("{two}{last}")))
+    }
 
     #[test]
     fn a_pattern_matches_captures_and_replaces() {

@@ -26,26 +26,21 @@ pub enum Level {
 impl Level {
     /// The number of the level, 0 for none.
     pub fn number(self) -> u8 {
-        match self {
-            Self::Off => 0,
-            Self::Privileges => 1,
-            Self::Files => 2,
-            Self::Namespaces => 3,
-        }
+        self as u8
     }
 
     /// The level with this number.
     pub fn of_number(number: u8) -> Option<Self> {
         let all = [Self::Off, Self::Privileges, Self::Files, Self::Namespaces];
-        all.into_iter().find(|level| level.number() == number)
+        all.get(usize::from(number)).copied()
     }
 }
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Off => f.write_str("off"),
-            level => write!(f, "{}", level.number()),
+        match self.number() {
+            0 => f.write_str("off"),
+            number => number.fmt(f),
         }
     }
 }
@@ -185,8 +180,8 @@ impl SandboxLine {
         } else {
             (self, other.clone())
         };
-        let further = more.open.into_iter().filter(|row| !less.open.contains(row));
-        let further: Vec<String> = further.collect();
+        let mut further = more.open;
+        further.retain(|row| !less.open.contains(row));
         less.open.extend(further);
         less.network = match (less.network, more.network) {
             (Some(one), Some(two)) => {
@@ -206,11 +201,10 @@ impl SandboxLine {
 
     /// A short description.
     pub fn words(&self) -> String {
-        let level = match self.level {
+        let mut words = vec![match self.level {
             Level::Off => "sandbox: off".to_owned(),
             level => format!("sandbox: level {level} of 3"),
-        };
-        let mut words = vec![level];
+        }];
         words.extend(self.network.as_ref().map(NetworkLine::words));
         words.extend(self.open.iter().map(|row| format!("OPEN: {row}")));
         words.join("; ")
@@ -259,10 +253,8 @@ pub fn refused_path(output: &str, is_meant: impl Fn(&str) -> bool) -> Option<&st
         if before.get(1).is_some_and(|word| is_place(word)) {
             before.remove(0);
         }
-        before
-            .into_iter()
-            .rfind(is_one)
-            .or_else(|| words(after).find(is_one))
+        let last = before.into_iter().rfind(is_one);
+        last.or_else(|| words(after).find(is_one))
     })
 }
 

@@ -6,23 +6,21 @@ mod parts;
 mod standing;
 
 pub use attempts::{AttemptLines, AttemptName};
-pub use standing::Standing;
+pub use standing::{Hue, Standing};
 
 use super::agent::{AgentEvent, TodoItem, Usage};
 use super::assess::AssessmentKind;
 use super::assess::message::FailedReport;
-use super::attempt::{BlamedTest, EvidenceLine, HeldBack, Phase, PhaseName, Proof, ProofLine};
-use super::checks::signals::Signal;
+use super::attempt::{Phase, PhaseName, Proof, ProofLine};
 use super::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use super::continuation::{Continuation, Directories};
 use super::event::{
-    Event, EventKind, PlanLine, PushLine, RetryKind, ReviewLine, RunStarted, StateLine, TaskEnded,
-    TurnLine, TurnProgress, WarningTopic,
+    Event, EventKind, PullRequestLine, PushLine, RetryKind, RetryLine, ReviewLine, RunFacts,
+    RunStarted, StateLine, TaskEnded, TaskWork, TurnLine, TurnProgress, WarningTopic,
 };
 use super::notes::Note;
 use super::outcome::{Reason, RunStatus, TaskEnd};
 use super::review::{self, Finding, ReviewVerdict};
-use super::sandbox::{DeniedHost, GatewayLine, SandboxLine};
+use super::sandbox::{DeniedHost, GatewayLine};
 use super::session::Telemetry;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,8 +35,9 @@ pub const NO_AGENT: &str = "none";
 pub struct RunSummary {
     /// The version of this format.
     pub v: Version,
-    /// The run's id.
-    pub run_id: String,
+    /// What is known of it from its start.
+    #[serde(flatten)]
+    pub facts: RunFacts,
     /// The status; `null` during the run.
     pub status: Option<RunStatus>,
     /// The reason code.
@@ -47,48 +46,8 @@ pub struct RunSummary {
     pub exit_code: Option<u8>,
     /// The duration in milliseconds.
     pub elapsed_ms: u64,
-    /// The short name of the checked-out branch.
-    pub branch: Option<String>,
     /// HEAD at the end.
     pub head: Option<String>,
-    /// HEAD at the beginning.
-    pub base: Option<String>,
-    /// The plan.
-    pub plan: PlanLine,
-    /// The run directory.
-    #[serde(default)]
-    pub run_dir: String,
-    /// The run's name on GitHub, such as `Sprag / CI / fix`; absent without GitHub.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The cost limits in one line; absent if there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<String>,
-    /// The agent's name.
-    pub agent: String,
-    /// The model; absent if none is named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// The host name of the machine on which the run began; absent if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// Names of the checks.
-    pub checks: Vec<String>,
-    /// How far the run's child processes were confined; absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<SandboxLine>,
-    /// For each agent, whether its key stayed with Sprag; absent if no agent calls a model itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gateway: Vec<GatewayLine>,
-    /// How a person continues the run if it is not completely done; absent for a command on its machine.
-    #[serde(default, skip_serializing_if = "Continuation::is_here")]
-    pub continuation: Continuation,
-    /// Whether the run could start on a tree that was not clean, and committed nothing; absent if not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub allow_dirty: bool,
-    /// How commands that a person types name the directories of the run; absent if they need not.
-    #[serde(default, skip_serializing_if = "Directories::are_here")]
-    pub directories: Directories,
     /// Files changed by the run.
     pub changed_files: Vec<String>,
     /// Sprag's commits, oldest first.
@@ -178,8 +137,7 @@ pub struct TaskSummary {
     pub title: String,
     /// Its status.
     pub status: TaskEnd,
-    /// Whether the checks or the reviewer confirm that the task is done; `false` in older records.
-    #[serde(default)]
+    /// Whether the checks or the reviewer confirm that the task is done.
     pub verified: bool,
     /// The reason code; `null` for a task that was not reached or was already done.
     pub reason: Option<Reason>,
@@ -195,55 +153,27 @@ pub struct TaskSummary {
     pub nudges: u32,
     /// Its turns.
     pub turns: Vec<TurnSummary>,
-    /// The results of the attempts.
-    pub history: Vec<HistoryLine>,
     /// Every run of a check for it, in order, except for those of proofs.
     pub checks: Vec<CheckLine>,
     /// Its proofs, in order.
-    #[serde(default)]
     pub proofs: Vec<ProofLine>,
-    /// The tests that failed last, each with the origin of its failure.
-    #[serde(default)]
-    pub failing_tests: Vec<BlamedTest>,
-    /// What the checks show of its work; absent if it is not done or no check ran.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<EvidenceLine>,
-    /// What is worth a look in its work.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub signals: Vec<Signal>,
-    /// Changes of protected paths that were taken out of the work and wait for a person.
-    #[serde(default)]
-    pub held: Vec<HeldBack>,
-    /// The agent's answer, or the question that it asks, if the task ended with one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub answer: Option<String>,
-    /// The value that it returned for the run's output schema.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structured_output: Option<serde_json::Value>,
     /// The verdicts of its reviews, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviews: Vec<ReviewSummary>,
     /// The findings of its reviews.
-    #[serde(default)]
     pub findings: Vec<Finding>,
     /// The agent's `FAILED:` report.
     pub failed_report: Option<FailedReport>,
     /// Whether the task left any change; `null` if the task was not started.
     pub changes_made: Option<bool>,
-    /// Files changed by the task.
-    pub changed_files: Vec<String>,
+    /// What it left.
+    #[serde(flatten)]
+    pub work: TaskWork,
     /// The result in one line, for a person.
     pub message: String,
-    /// The path of the patch with the failed work, relative to the run directory.
-    pub patch: Option<String>,
     /// Whether a hook, and not git itself, refused the last commit; absent if none was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused_by_hook: Option<bool>,
-    /// The number of commits that the agent made itself.
-    pub agent_commits: u32,
-    /// The number of verifications.
-    #[serde(default)]
-    pub verifications: u32,
     /// The duration in milliseconds.
     pub elapsed_ms: u64,
     /// Tokens and cost of its turns; `null` if unknown.
@@ -298,8 +228,7 @@ pub struct ReviewSummary {
 pub struct TurnSummary {
     /// The turn's number in the task.
     pub turn: u32,
-    /// Its attempt; 0 in older records.
-    #[serde(default)]
+    /// Its attempt.
     pub attempt: u32,
     /// `implement`, `nudge`, `retry`, or the name of the phase that begins.
     pub purpose: String,
@@ -332,22 +261,6 @@ pub struct TurnSummary {
     /// Statistics of the built-in agent's session; absent for other agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub builtin: Option<Telemetry>,
-}
-
-/// One attempt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct HistoryLine {
-    /// Its number.
-    pub attempt: u32,
-    /// Role, cycle and phase, if the task has several phases.
-    #[serde(default, flatten, skip_serializing_if = "Option::is_none")]
-    pub place: Option<PhaseName>,
-    /// Files changed since the task started.
-    pub changes: Vec<String>,
-    /// The result of the attempt.
-    pub outcome: String,
-    /// The first errors, one line each.
-    pub errors: Vec<String>,
 }
 
 /// One run of a check.

@@ -82,10 +82,11 @@ pub fn excerpt(text: &str) -> String {
 
 /// The first line that is not blank, trimmed.
 pub fn first_line(text: &str) -> &str {
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
+    text.trim_start()
+        .lines()
+        .next()
         .unwrap_or_default()
+        .trim_end()
 }
 
 /// `text` on one line of at most `limit` characters, with each run of whitespace replaced by one space.
@@ -148,13 +149,8 @@ pub fn fence_around(text: &str) -> String {
 
 /// The longest run of `wanted` in a text.
 pub fn longest_run(text: &str, wanted: char) -> usize {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == wanted { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    longest
+    let runs = text.split(|c| c != wanted);
+    runs.map(|run| run.chars().count()).max().unwrap_or(0)
 }
 
 /// The text from an offset on without these ranges, which are in order of their starts.
@@ -210,15 +206,11 @@ pub fn some_of<S: AsRef<str>>(names: &[S], most: usize) -> String {
 
 /// `n` with commas between groups of three digits.
 pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    let (thousands, rest) = (n / 1_000, n % 1_000);
+    match thousands {
+        0 => rest.to_string(),
+        _ => format!("{},{rest:03}", grouped(thousands)),
     }
-    text
 }
 
 /// The position of a line within an escape sequence; `Text` is the content of a sequence that only a

@@ -14,6 +14,7 @@ use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
 use crate::github::api::Client;
 use crate::report::Reporter;
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -56,7 +57,7 @@ impl Publisher {
         pages: CheckAndComment,
         latest: watch::Sender<Latest>,
         open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
-    ) -> std::io::Result<Self> {
+    ) -> io::Result<Self> {
         let seen = latest.subscribe();
         let thread = std::thread::Builder::new()
             .name("github".into())
@@ -101,7 +102,7 @@ impl Publisher {
 pub struct Feed(pub watch::Sender<Latest>);
 
 impl Reporter for Feed {
-    fn report(&mut self, event: &Event, summary: &RunSummary) {
+    fn report(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
         if shows(&event.kind) {
             self.0.send_if_modified(|latest| {
                 let goes_on = !latest.has_status();
@@ -111,6 +112,7 @@ impl Reporter for Feed {
                 goes_on
             });
         }
+        Ok(())
     }
 }
 

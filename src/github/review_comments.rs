@@ -210,7 +210,7 @@ impl<'a> Found<'a> {
     }
 
     fn marker(&self) -> String {
-        self.name.review_marker(&self.summary.run_id)
+        self.name.review_marker(&self.summary.facts.run_id)
     }
 
     /// Findings with the same text in the same file are the same, whatever their line.

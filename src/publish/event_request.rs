@@ -58,10 +58,10 @@ pub(super) async fn find(
         _ => None,
     };
     // Work that did not continue the plan's own branch gets a new one.
-    let worked_on = handed.branch.as_deref();
+    let worked_on = handed.facts.branch.as_deref();
     let is_on_base = worked_on == request.base_ref.as_deref();
     let of_plan = plan.as_deref().filter(|_| !is_on_base);
-    let of_run = lookup::OwnWork::Run(&handed.run_id, worked_on);
+    let of_run = lookup::OwnWork::Run(&handed.facts.run_id, worked_on);
     let work = of_plan.map_or(of_run, lookup::OwnWork::Plan);
     lookup::give_own_branch(checkout, settings, work, &mut request).await?;
     Ok((request, plan))

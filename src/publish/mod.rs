@@ -95,14 +95,14 @@ pub fn command(context: &Context, args: &PublishArgs) -> Result<u8> {
         real.work_tree(),
         Some(&summary),
     )?;
-    reporting.publish(context, &request, &summary.run_id, false);
+    reporting.publish(context, &request, &summary.facts.run_id, false);
     let job = Job {
         context,
         actions: &actions,
         real: &real,
         request: &request,
         summary: &summary,
-        worked_on: handed.summary.branch.as_deref(),
+        worked_on: handed.summary.facts.branch.as_deref(),
         set: &set,
         plan: plan.as_deref(),
         cancel: Cancel::new(),
@@ -149,19 +149,21 @@ fn name(context: &Context, set: &JobSettings, handed: &RunSummary) -> Option<Run
     if let Some(name) = &set.settings.name {
         return Some(RunName::chosen(name));
     }
-    RunName::of_other_job(context.var("GITHUB_WORKFLOW")?, handed.name.as_deref()?)
+    RunName::of_other_job(
+        context.var("GITHUB_WORKFLOW")?,
+        handed.facts.name.as_deref()?,
+    )
 }
 
 /// The summary as reported here, without the run's statements about the remote and about paths on its
 /// machine.
 fn start_summary(summary: &RunSummary, request: &RunRequest, own: &RunDir) -> RunSummary {
-    RunSummary {
-        push: None,
-        continuation: request.context.continuation(),
-        branch: request.branch.as_ref().map(|branch| branch.name.clone()),
-        run_dir: own.root().display().to_string(),
-        ..summary.clone()
-    }
+    let mut summary = summary.clone();
+    summary.push = None;
+    summary.facts.continuation = request.context.continuation();
+    summary.facts.branch = request.branch.as_ref().map(|branch| branch.name.clone());
+    summary.facts.run_dir = own.root().display().to_string();
+    summary
 }
 
 /// Why the commits are not pushed.
@@ -239,7 +241,7 @@ impl Job<'_> {
             self.summary.reason.unwrap_or(Reason::Environment),
         );
         if self.request.queued.is_some() {
-            let run_id = &self.summary.run_id;
+            let run_id = &self.summary.facts.run_id;
             let uncounted = queue::count_run(self.context, self.request, ended.0, run_id).await;
             uncounted.into_iter().for_each(|why| emit.warn(why));
         }
@@ -256,7 +258,7 @@ impl Job<'_> {
         let head = self.request.context.head.as_deref();
         let is_limited = self.set.resolved.max_cost_usd_per_day.is_some();
         if let Some(head) = head.filter(|_| is_limited && usd > 0.0) {
-            let run = self.summary.run_id.clone();
+            let run = self.summary.facts.run_id.clone();
             let spent = [(run.clone(), usd)];
             let uncounted =
                 cost_limits::add(self.context, &run, &spent, head, FOLLOW_UP_TIMEOUT).await;
@@ -362,7 +364,7 @@ impl Job<'_> {
             }
             None => PushEnd::Moved(taken.head.clone()),
         };
-        let run_id = &self.summary.run_id;
+        let run_id = &self.summary.facts.run_id;
         let mut push = match ended {
             PushEnd::Pushed(head) => {
                 to.pushed(head, count(taken.facts.commits.len() as u64, "commit"))
@@ -490,7 +492,7 @@ impl Job<'_> {
             protected: &self.set.protected,
             plan: self.plan,
             identities: &[identity_of_commits(self.context.in_actions(), repo)],
-            messages: Messages::OfRun(&run_value(page, &self.summary.run_id)),
+            messages: Messages::OfRun(&run_value(page, &self.summary.facts.run_id)),
             secrets: secrets.as_ref().map(|detector| (detector, held)),
         };
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();

@@ -5,9 +5,10 @@ use crate::domain::assess::AssessmentKind;
 use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::checks::verdict::CheckKind;
 use crate::domain::event::WarningTopic;
+use crate::domain::history::AttemptOutcome;
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review;
-use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
+use crate::domain::summary::{CheckLine, Hue, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
 /// The severity of an annotation.
@@ -65,26 +66,25 @@ impl Annotation {
 /// failed tasks, a failed push, retries and nudges, the result, warnings, skipped checks and tasks, leftovers.
 pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
     let tasks = || summary.tasks.iter();
-    let failing = tasks()
-        .filter(|task| sentence::is_undone(task))
-        .flat_map(|task| {
-            let notes = last_failing(task).flat_map(diagnostics);
-            notes.map(|note| with_blame(note, &task.failing_tests))
-        });
-    let mut notes: Vec<Annotation> = failing.collect();
+    let of_checks = summary.undone().flat_map(|task| {
+        let notes = last_failing(task).flat_map(diagnostics);
+        notes.map(|note| with_blame(note, &task.work.failing_tests))
+    });
+    let mut notes: Vec<Annotation> = of_checks.collect();
     for task in tasks() {
-        notes.extend(blamed(task, &notes));
+        let blamed: Vec<Annotation> = blamed(task, &notes).collect();
+        notes.extend(blamed);
     }
     notes.extend(tasks().flat_map(found));
-    notes.extend(tasks().flat_map(|task| ended(summary, task)));
+    notes.extend(tasks().filter_map(|task| ended(summary, task)));
     let unpushed = summary.push.iter().filter(|push| !push.pushed);
     notes.extend(unpushed.map(|push| {
         let title = "The commits are not on the branch";
         on_plan(summary, None, Level::Error, title, &sentence::push(push))
     }));
-    notes.extend(tasks().flat_map(|task| repeated(summary, task)));
+    notes.extend(tasks().filter_map(|task| repeated(summary, task)));
     notes.extend(tasks().flat_map(|task| {
-        task.signals.iter().map(|signal| Annotation {
+        task.work.signals.iter().map(|signal| Annotation {
             path: signal.path.clone(),
             line: Some(signal.line),
             title: format!("{}: worth a look", task.id),
@@ -92,15 +92,15 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
             ..Annotation::default()
         })
     }));
-    for (index, message) in summary.warnings.iter().enumerate() {
+    notes.extend(summary.warnings.iter().enumerate().map(|(index, message)| {
         let level = match summary.topic_of(index) {
             Some(WarningTopic::CheckArtifacts) => Level::Notice,
             _ => Level::Warning,
         };
-        notes.push(on_plan(summary, None, level, "Sprag", message));
-    }
-    notes.extend(tasks().flat_map(|task| skipped(summary, task)));
-    notes.extend(tasks().flat_map(|task| not_reached(summary, task)));
+        on_plan(summary, None, level, "Sprag", message)
+    }));
+    notes.extend(tasks().filter_map(|task| skipped(summary, task)));
+    notes.extend(tasks().filter_map(|task| not_reached(summary, task)));
     notes.extend(final_status(summary));
     // The sort is stable: within a level the order above is kept.
     notes.sort_by_key(|note| note.level);
@@ -112,32 +112,26 @@ pub fn annotations(summary: &RunSummary) -> Vec<Annotation> {
 /// The checks that failed when they ran last, of the last attempt that has any.
 pub fn last_failing(task: &TaskSummary) -> impl Iterator<Item = &CheckLine> {
     let mut seen = HashSet::new();
-    let last_runs = task
-        .checks
-        .iter()
-        .rev()
-        .filter(|check| seen.insert(check.name.as_str()));
-    let failing: Vec<&CheckLine> = last_runs.filter(|check| !check.passed).collect();
+    let mut failing: Vec<&CheckLine> = task.checks.iter().rev().collect();
+    failing.retain(|check| seen.insert(check.name.as_str()) && !check.passed);
     let last = failing.first().map(|check| check.attempt_name());
-    let of_last = move |check: &&CheckLine| Some(check.attempt_name()) == last;
-    failing.into_iter().rev().filter(of_last)
+    failing.retain(|check| Some(check.attempt_name()) == last);
+    failing.into_iter().rev()
 }
 
 fn diagnostics(check: &CheckLine) -> impl Iterator<Item = Annotation> + '_ {
-    check.diagnostics.iter().filter_map(|diagnostic| {
-        let path = text::line(diagnostic.path.as_deref()?);
+    check.diagnostics.iter().filter_map(|it| {
+        let path = text::line(it.path.as_deref()?);
         (!path.is_empty()).then(|| Annotation {
             level: Level::Error,
             path,
-            line: diagnostic.line.filter(|&line| line > 0),
-            end_line: diagnostic
-                .end_line
-                .filter(|&end| Some(end) > diagnostic.line),
-            column: diagnostic.column,
-            end_column: diagnostic.end_column,
+            line: it.line.filter(|&line| line > 0),
+            end_line: it.end_line.filter(|&end| Some(end) > it.line),
+            column: it.column,
+            end_column: it.end_column,
             title: text::short_line(&format!("{} failed", check.name), TITLE_CHARS),
-            message: bounded(&diagnostic.message),
-            details: diagnostic.details.as_deref().map(text::block),
+            message: bounded(&it.message),
+            details: it.details.as_deref().map(text::block),
         })
     })
 }
@@ -156,39 +150,33 @@ fn is_at(note: &Annotation, test: &BlamedTest) -> bool {
 
 /// Adds to an annotation on a failing test's line what caused the failure.
 fn with_blame(note: Annotation, tests: &[BlamedTest]) -> Annotation {
-    let known = tests.iter().filter(|test| test.blame != Blame::Unknown);
-    match known.clone().find(|test| is_at(&note, test)) {
-        Some(test) => Annotation {
-            level: level_of(test.blame),
-            title: text::short_line(
-                &format!("{} ({})", note.title, test.blame.as_str()),
-                TITLE_CHARS,
-            ),
-            ..note
-        },
-        None => note,
+    let mut known = tests.iter().filter(|test| test.blame != Blame::Unknown);
+    let Some(test) = known.find(|test| is_at(&note, test)) else {
+        return note;
+    };
+    let title = format!("{} ({})", note.title, test.blame.as_str());
+    Annotation {
+        level: level_of(test.blame),
+        title: text::short_line(&title, TITLE_CHARS),
+        ..note
     }
 }
 
 /// Annotations on the lines of failing tests that have none yet.
-fn blamed(task: &TaskSummary, notes: &[Annotation]) -> Vec<Annotation> {
-    let tests = sentence::blamed(&task.failing_tests)
-        .iter()
-        .filter(|test| !notes.iter().any(|note| is_at(note, test)));
-    let made = tests.filter_map(|test| {
+fn blamed(task: &TaskSummary, notes: &[Annotation]) -> impl Iterator<Item = Annotation> {
+    let tests = sentence::blamed(&task.work.failing_tests).iter();
+    let tests = tests.filter(|test| !notes.iter().any(|note| is_at(note, test)));
+    tests.filter_map(|test| {
+        let title = format!("{} failed ({})", test.check, test.blame.as_str());
         Some(Annotation {
             level: level_of(test.blame),
             path: text::line(test.path.as_deref()?),
             line: Some(test.line?),
-            title: text::short_line(
-                &format!("{} failed ({})", test.check, test.blame.as_str()),
-                TITLE_CHARS,
-            ),
+            title: text::short_line(&title, TITLE_CHARS),
             message: bounded(&test.says()),
             ..Annotation::default()
         })
-    });
-    made.collect()
+    })
 }
 
 /// Annotations for the unresolved findings of a review, on their lines.
@@ -213,119 +201,83 @@ fn ended(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
         _ => Level::Error,
     };
     let title = format!("{} {} ({})", task.id, task.status.as_str(), reason.as_str());
+    // The end of the output of the last failing check.
+    let excerpt = last_failing(task).find_map(|check| check.excerpt.as_deref());
+    let excerpt = excerpt.map(text::block);
     Some(Annotation {
-        details: sentence::is_undone(task).then(|| excerpt(task)).flatten(),
+        details: excerpt.map(|text| text::tail_bytes(&text, DETAILS_BYTES).to_owned()),
         ..on_plan(summary, Some(task), level, &title, &task.message)
     })
 }
 
-/// The end of the output of the task's last failing check.
-fn excerpt(task: &TaskSummary) -> Option<String> {
-    let excerpt = last_failing(task).find_map(|check| check.excerpt.as_deref())?;
-    Some(text::tail_bytes(&text::block(excerpt), DETAILS_BYTES).to_owned())
-}
-
 /// How the run ended.
 fn final_status(summary: &RunSummary) -> Option<Annotation> {
-    let level = match summary.status? {
-        RunStatus::Success | RunStatus::Answered => Level::Notice,
-        RunStatus::Unverified
-        | RunStatus::NoWork
-        | RunStatus::Cancelled
-        | RunStatus::Budget
-        | RunStatus::Deadline => Level::Warning,
-        _ => Level::Error,
+    let level = match (summary.status?, summary.hue()) {
+        (RunStatus::Answered, _) | (_, Hue::Green) => Level::Notice,
+        (RunStatus::Blocked, _) | (_, Hue::Red) => Level::Error,
+        _ => Level::Warning,
     };
-    let message = outputs::one_line(summary);
-    Some(on_plan(
-        summary,
-        None,
-        level,
-        "Sprag: the run's result",
-        &message,
-    ))
+    let (title, message) = ("Sprag: the run's result", outputs::one_line(summary));
+    Some(on_plan(summary, None, level, title, &message))
 }
 
 /// The retries and nudges that a task needed.
 fn repeated(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
     let counts = [(task.retries, "retry"), (task.nudges, "nudge")];
-    let needed: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
+    let needed = counts.into_iter().filter(|(count, _)| *count > 0);
+    let needed: Vec<String> = needed
         .map(|(count, what)| text::count(u64::from(count), what))
         .collect();
     if needed.is_empty() {
         return None;
     }
-    let unchanged = task
-        .turns
-        .iter()
-        .filter(|turn| turn.assessment != AssessmentKind::Changed);
+    let turns = task.turns.iter();
+    let unchanged = turns.filter(|turn| turn.assessment != AssessmentKind::Changed);
     let mut lines: Vec<String> = unchanged
         .take(4)
         .map(|turn| {
-            let said = sentence::indicators(&turn.indicators).join(" · ");
             let what = sentence::assessment(turn.assessment, &turn.detail);
-            if said.is_empty() {
-                format!("turn {}: {what}", turn.turn)
-            } else {
-                format!("turn {}: {what}: {said}", turn.turn)
-            }
+            let said = sentence::indicators(&turn.indicators);
+            let said = text::behind(": ", &said.join(" · "));
+            format!("turn {}: {what}{said}", turn.turn)
         })
         .collect();
-    let failed = task
-        .history
-        .iter()
-        .filter(|entry| entry.outcome != "passed");
+    let attempts = task.work.history.iter();
+    let failed = attempts.filter(|entry| entry.outcome != AttemptOutcome::Passed);
     lines.extend(failed.take(4).map(|entry| {
-        let outcome = entry.outcome.replace('_', " ");
-        let why: Vec<&str> = entry.errors.iter().map(String::as_str).collect();
-        format!("attempt {}: {outcome}: {}", entry.attempt, why.join("; "))
+        let (outcome, why) = (
+            entry.outcome.as_str().replace('_', " "),
+            entry.errors.join("; "),
+        );
+        format!("attempt {}: {outcome}: {why}", entry.attempt)
     }));
     if lines.is_empty() {
         lines.push("a turn had to be repeated because nothing was done".into());
     }
     let title = format!("{}: {}", task.id, needed.join(", "));
-    let level = if task.status == TaskEnd::Done {
-        Level::Notice
-    } else {
-        Level::Warning
+    let level = match task.status {
+        TaskEnd::Done => Level::Notice,
+        _ => Level::Warning,
     };
-    Some(on_plan(
-        summary,
-        Some(task),
-        level,
-        &title,
-        &lines.join("\n"),
-    ))
+    let text = lines.join("\n");
+    Some(on_plan(summary, Some(task), level, &title, &text))
 }
 
 /// The checks that did not run because a build failed.
 fn skipped(summary: &RunSummary, task: &TaskSummary) -> Option<Annotation> {
-    let failed = last_failing(task)
-        .find(|check| check.kind == CheckKind::Build)
-        .filter(|_| sentence::is_undone(task))?;
-    let ran = task
-        .checks
-        .iter()
-        .filter(|check| check.attempt_name() == failed.attempt_name());
-    let ran: HashSet<&str> = ran.map(|check| check.name.as_str()).collect();
-    let names = summary.checks.iter().map(String::as_str);
-    let left: Vec<String> = names
-        .filter(|name| !ran.contains(name))
-        .map(str::to_owned)
-        .collect();
-    (!left.is_empty() && summary.checks.contains(&failed.name)).then(|| {
-        let title = format!(
-            "{}: {} skipped",
-            task.id,
-            text::count(left.len() as u64, "check")
-        );
-        let why = format!(
-            "not run because the check {} failed: {}",
-            failed.name,
-            text::some_of(&left, 20)
-        );
+    let mut failing = last_failing(task);
+    let failed = failing.find(|check| check.kind == CheckKind::Build)?;
+    let is_told = task.is_undone() && summary.facts.checks.contains(&failed.name);
+    let checks = task.checks.iter();
+    let ran = checks.filter(|check| check.attempt_name() == failed.attempt_name());
+    let ran: HashSet<&String> = ran.map(|check| &check.name).collect();
+    let mut left = summary.facts.checks.clone();
+    left.retain(|name| !ran.contains(name));
+    (is_told && !left.is_empty()).then(|| {
+        let count = text::count(left.len() as u64, "check");
+        let title = format!("{}: {count} skipped", task.id);
+        let (name, left) = (&failed.name, text::some_of(&left, 20));
+        let why = format!("not run because the check {name} failed: {left}");
         on_plan(summary, Some(task), Level::Notice, &title, &why)
     })
 }
@@ -347,12 +299,8 @@ fn on_plan(
     message: &str,
 ) -> Annotation {
     // A plan outside of the work tree has no line that a reviewer could see.
-    let plan = summary
-        .plan
-        .path
-        .as_deref()
-        .map(text::line)
-        .filter(|path| !path.is_empty() && !path.starts_with(['/', '.']));
+    let plan = summary.facts.plan.path.as_deref().map(text::line);
+    let plan = plan.filter(|path| !path.is_empty() && !path.starts_with(['/', '.']));
     let line = plan.as_ref().and(task.and_then(|task| task.line));
     Annotation {
         level,

@@ -13,38 +13,29 @@ const TEXT_BYTES: usize = 64 * 1024;
 /// The most important annotations, at most [`MAX_ANNOTATIONS`], each with a first and a last line, and the
 /// number of those left out.
 pub fn check_annotations(summary: &RunSummary) -> (Vec<Annotation>, usize) {
-    let all = annotation::annotations(summary);
+    let mut all = annotation::annotations(summary);
     let rest = all.len().saturating_sub(MAX_ANNOTATIONS);
-    (
-        all.into_iter()
-            .take(MAX_ANNOTATIONS)
-            .map(within_limits)
-            .collect(),
-        rest,
-    )
+    all.truncate(MAX_ANNOTATIONS);
+    (all.into_iter().map(within_limits).collect(), rest)
 }
 
 fn within_limits(note: Annotation) -> Annotation {
     let path = inside(&note.path);
     let start = note.line.filter(|_| path.is_some()).unwrap_or(1);
     let end = note.end_line.filter(|_| path.is_some()).unwrap_or(start);
-    let columns = note.columns().filter(|_| path.is_some());
-    let details = note
-        .details
-        .as_deref()
-        .map(|text| text::head_bytes(text, DETAILS_BYTES).to_owned());
+    let (column, end_column) = note.columns().filter(|_| path.is_some()).unzip();
+    let cut = |text: &str, most| text::head_bytes(text, most).to_owned();
+    let details = note.details.map(|text| cut(&text, DETAILS_BYTES));
+    let message = Some(cut(&note.message, TEXT_BYTES)).filter(|text| !text.is_empty());
     Annotation {
         level: note.level,
         path: path.unwrap_or_else(|| ".github".into()),
         line: Some(start),
         end_line: Some(end.max(start)),
-        column: columns.map(|(first, _)| first),
-        end_column: columns.map(|(_, last)| last),
-        title: text::head_bytes(&note.title, TITLE_BYTES).to_owned(),
-        message: match text::head_bytes(&note.message, TEXT_BYTES) {
-            "" => "no message".into(),
-            message => message.to_owned(),
-        },
+        column,
+        end_column,
+        title: cut(&note.title, TITLE_BYTES),
+        message: message.unwrap_or_else(|| "no message".into()),
         details: details.filter(|text| !text.is_empty()),
     }
 }
@@ -52,9 +43,7 @@ fn within_limits(note: Annotation) -> Annotation {
 /// A relative path that does not leave the tree.
 fn inside(path: &str) -> Option<String> {
     let path = path.strip_prefix("./").unwrap_or(path);
-    let parts_fit = path
-        .split('/')
-        .all(|part| !part.is_empty() && part != ".." && part != ".");
+    let parts_fit = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
     let is_plain = !path.contains(['\\', ':']) && path.len() <= 1_000;
     (parts_fit && is_plain).then(|| path.to_owned())
 }
@@ -108,7 +97,7 @@ mod tests {
         summary.warnings.clear();
         summary.warn("something else".into(), None);
         summary.warn(left.clone(), Some(WarningTopic::CheckArtifacts));
-        summary.checks = vec!["test".into(), "lint".into()];
+        summary.facts.checks = vec!["test".into(), "lint".into()];
         let failing = |summary: &mut RunSummary, kind| {
             for check in &mut summary.tasks[1].checks {
                 check.kind = kind;

@@ -72,7 +72,6 @@ pub struct Console {
     style: Style,
     progress: Progress,
     to: Destination,
-    failure: Option<io::Error>,
 }
 
 enum Destination {
@@ -87,7 +86,6 @@ impl Console {
             style,
             progress: Progress::default(),
             to: Destination::Plain(out),
-            failure: None,
         }
     }
 
@@ -98,24 +96,21 @@ impl Console {
         style: Style,
         size: Box<dyn Fn() -> Size + Send + Sync>,
     ) -> Self {
-        let to = Destination::Live(Live::new(out, size));
         Self {
-            style,
-            progress: Progress::default(),
-            to,
-            failure: None,
+            to: Destination::Live(Live::new(out, size)),
+            ..Self::new(Box::new(io::sink()), style)
         }
     }
+}
 
-    fn write(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
+impl Reporter for Console {
+    fn report(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
+        self.progress.apply(event);
         let ended = matches!(event.kind, EventKind::RunEnded { .. });
         match &mut self.to {
             Destination::Plain(out) => {
-                let mut text = String::new();
-                for line in lines(event, summary, &self.style) {
-                    text.push_str(&line);
-                    text.push('\n');
-                }
+                let lines = lines(event, summary, &self.style).into_iter();
+                let text: String = lines.map(|line| line + "\n").collect();
                 out.write_all(text.as_bytes())?;
                 out.flush()
             }
@@ -143,17 +138,6 @@ impl Console {
                 live.take_error().map_or(Ok(()), Err)
             }
         }
-    }
-}
-
-impl Reporter for Console {
-    fn report(&mut self, event: &Event, summary: &RunSummary) {
-        self.progress.apply(event);
-        self.failure = self.write(event, summary).err();
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take().map(|error| error.to_string())
     }
 }
 

@@ -20,15 +20,12 @@ pub fn text(findings: &[Finding], color: bool) -> String {
         }
     }
     let failed = findings.iter().filter(|it| it.state == State::Fail).count();
-    told += &if could_work(findings) {
+    let failed = text::count(failed as u64, "check");
+    told + &if could_work(findings) {
         "\na run could work here\n".to_owned()
     } else {
-        format!(
-            "\na run could not work here: {} failed\n",
-            text::count(failed as u64, "check")
-        )
-    };
-    told
+        format!("\na run could not work here: {failed} failed\n")
+    }
 }
 
 /// An array of `{check, state, found, remedy}`.

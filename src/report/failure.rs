@@ -4,7 +4,7 @@ use super::{annotation, text};
 use crate::domain::outcome::TaskEnd;
 use crate::domain::review;
 use crate::domain::summary::{CheckLine, RunSummary, TaskSummary};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 /// Maximum number of shown failures of one check.
 const MAX_OF_A_CHECK: usize = 5;
@@ -28,23 +28,28 @@ pub struct Failure {
     pub more: String,
 }
 
+impl Failure {
+    /// Who found it.
+    pub fn who(&self) -> String {
+        match &self.check {
+            Some(check) => format!("check {}", text::short_line(check, 60)),
+            None => "review".to_owned(),
+        }
+    }
+}
+
 /// The failures that keep tasks from being done, in the order of the tasks: the first ones of each check.
 pub fn failures(summary: &RunSummary) -> Vec<Failure> {
-    let undone = summary
-        .tasks
-        .iter()
-        .filter(|task| task.status != TaskEnd::Done);
+    let tasks = summary.tasks.iter();
+    let undone = tasks.filter(|task| task.status != TaskEnd::Done);
+    let mut failures: Vec<Failure> = undone.flat_map(of_task).collect();
     // A check that runs again in the same attempt repeats its failures.
-    let mut seen = BTreeSet::new();
-    let is_new = |it: &Failure| {
-        seen.insert((
-            it.task.clone(),
-            it.check.clone(),
-            it.place.clone(),
-            it.message.clone(),
-        ))
-    };
-    undone.flat_map(of_task).filter(is_new).collect()
+    let mut seen = HashSet::new();
+    failures.retain(|it| {
+        let (task, check, place) = (it.task.clone(), it.check.clone(), it.place.clone());
+        seen.insert((task, check, place, it.message.clone()))
+    });
+    failures
 }
 
 /// How many failures keep a task from being done. [`failures`] has the first ones of each check.
@@ -68,61 +73,55 @@ pub fn count(task: &TaskSummary) -> usize {
 }
 
 fn of_task(task: &TaskSummary) -> Vec<Failure> {
-    let found = review::open(&task.findings)
-        .take(MAX_OF_A_CHECK)
-        .map(|finding| Failure {
-            task: task.id.clone(),
-            check: None,
-            place: Some(format!("{}:{}", text::line(&finding.path), finding.line)),
-            message: text::short_line(&finding.text, LINE_CHARS),
-            more: String::new(),
-        });
+    let found = review::open(&task.findings).take(MAX_OF_A_CHECK);
+    let found = found.map(|finding| {
+        let place = format!("{}:{}", text::line(&finding.path), finding.line);
+        failure(task, None, Some(place), &finding.text, "")
+    });
     let failing = annotation::last_failing(task).flat_map(|check| of_check(task, check));
     failing.chain(found).collect()
 }
 
 fn of_check(task: &TaskSummary, check: &CheckLine) -> Vec<Failure> {
-    let of = |place: Option<String>, words: &str, details: &str| {
-        let mut lines = words.lines().filter(|line| !line.trim().is_empty());
-        let message = text::short_line(lines.next().unwrap_or_default(), LINE_CHARS);
-        let more = lines.chain(details.lines()).take(MORE_LINES);
-        Failure {
-            task: task.id.clone(),
-            check: Some(check.name.clone()),
-            place,
-            message,
-            more: more.collect::<Vec<_>>().join("\n"),
-        }
-    };
-    let told: Vec<Failure> = check
-        .diagnostics
-        .iter()
-        .take(MAX_OF_A_CHECK)
+    let shown = check.diagnostics.iter().take(MAX_OF_A_CHECK);
+    let told: Vec<Failure> = shown
         .map(|it| {
             let numbers = [it.line, it.column].into_iter().flatten();
-            let place = it.path.as_deref().map(|path| {
-                numbers.fold(text::line(path), |place, number| {
-                    format!("{place}:{number}")
-                })
-            });
-            of(
-                place,
-                &it.message,
-                it.details.as_deref().unwrap_or_default(),
-            )
+            let numbers: String = numbers.map(|number| format!(":{number}")).collect();
+            let place = it.path.as_deref();
+            let place = place.map(|path| text::line(path) + &numbers);
+            let details = it.details.as_deref().unwrap_or_default();
+            failure(task, Some(&check.name), place, &it.message, details)
         })
         .collect();
     if !told.is_empty() {
         return told;
     }
     // If nothing is known about its lines, the record in the history is used.
-    let last = task
-        .history
-        .iter()
-        .rev()
-        .find(|entry| !entry.errors.is_empty());
-    let known = last.and_then(|entry| entry.errors.first());
-    vec![of(None, known.unwrap_or(&check.detail), "")]
+    let mut entries = task.work.history.iter().rev();
+    let known = entries.find_map(|entry| entry.errors.first());
+    let message = known.unwrap_or(&check.detail);
+    vec![failure(task, Some(&check.name), None, message, "")]
+}
+
+/// A failure with the first line of its words as its message.
+fn failure(
+    task: &TaskSummary,
+    check: Option<&String>,
+    place: Option<String>,
+    words: &str,
+    details: &str,
+) -> Failure {
+    let mut lines = words.lines().filter(|line| !line.trim().is_empty());
+    let message = text::short_line(lines.next().unwrap_or_default(), LINE_CHARS);
+    let more: Vec<&str> = lines.chain(details.lines()).take(MORE_LINES).collect();
+    Failure {
+        task: task.id.clone(),
+        check: check.cloned(),
+        place,
+        message,
+        more: more.join("\n"),
+    }
 }
 
 #[cfg(test)]

@@ -3,14 +3,14 @@
 mod changes;
 
 use super::next_steps::NextStep;
+use super::section::{self, Section};
 use super::text;
 use super::{annotation, failure, next_steps, sentence};
 use crate::domain::assess::AssessmentKind;
-use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
-use crate::domain::review;
-use crate::domain::sandbox::{denied_words, gateway_words};
+use crate::domain::outcome::{Reason, TaskEnd};
+use crate::domain::sandbox::{SandboxLine, gateway_words};
 use crate::domain::summary::{
-    AttemptLines, AttemptName, CheckLine, RunSummary, Standing, TaskSummary, TurnSummary,
+    AttemptLines, AttemptName, Hue, RunSummary, Standing, TaskSummary, TurnSummary,
 };
 use changes::Files;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -88,8 +88,7 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
                     (timeline(summary))
                     (table(summary))
                     @for task in summary.tasks.iter().filter(|task| !task.turns.is_empty()) { (section(task, &files)) }
-                    (notes(summary))
-                    (warnings(summary))
+                    (sections(&section::of_run(summary), |heading| html! { h2 { (heading) } }))
                     (files.others(summary))
                 }
             }
@@ -99,48 +98,42 @@ pub fn report(summary: &RunSummary, sources: &Sources) -> String {
 }
 
 fn next_step(step: &NextStep) -> Markup {
-    match step {
-        NextStep::Advice(what) => html! { (what) },
-        NextStep::Command { what, command } => html! { (what) ": " code { (text::line(command)) } },
-        NextStep::Patch { task, command } => {
-            html! { (next_steps::place_of_patch(task.as_deref())) ": " code { (text::line(command)) } }
-        }
-        NextStep::Comment { text, what } => {
-            html! { "comment " code { (text::line(text)) } " to " (what) }
-        }
+    let (before, typed, after) = step.parts();
+    html! {
+        (text::line(&before)) @if let Some(typed) = typed { " " code { (text::line(typed)) } } (text::line(&after))
     }
 }
 
 fn head(summary: &RunSummary, title: &str) -> Markup {
-    let state = match summary.review_in_words() {
-        Some(_) => RunStatus::Unverified.as_str(),
-        None => summary.status.map_or("running", |status| status.as_str()),
-    };
     let next = next_steps::next_steps(summary);
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let sandbox = summary.facts.sandbox.as_ref().map(SandboxLine::words);
+    let facts = [
+        ("Plan", summary.facts.plan.title.clone()),
+        ("Run", summary.facts.run_id.clone()),
+        ("Began", text(&text::time_of_id(&summary.facts.run_id))),
+        ("Host", text(&summary.facts.host)),
+        ("Agent", summary.facts.agent.clone()),
+        ("Sandbox", text(&sandbox)),
+        ("Keys", text(&gateway_words(&summary.facts.gateway))),
+        ("Model", text(&summary.facts.model)),
+        ("Branch", text(&summary.facts.branch)),
+        ("Head", sentence::short_id(&text(&summary.head))),
+        ("Time", text::duration(summary.elapsed_ms)),
+        ("Usage", text(&sentence::usage(&summary.usage))),
+    ];
+    let facts = facts.iter().filter(|(_, value)| !value.is_empty());
     html! {
-        header class=(format!("state-{state}")) {
+        header class=(class(summary.hue())) {
             h1 { "Sprag: " (title) }
             @if let Some(reason) = summary.reason { p { (why(summary, reason)) " (" code { (reason.as_str()) } ")" } }
             (failed(summary))
-            @for kept in next_steps::kept(summary) { p.kept { "Kept: " (kept) } }
+            @for kept in next_steps::kept(summary) { p.kept { "Kept: " (text::line(&kept)) } }
             @if !next.is_empty() {
                 h2 { "What to do next" }
                 ul { @for step in &next { li { (next_step(step)) } } }
             }
-            dl {
-                (fact("Plan", &summary.plan.title))
-                (fact("Run", &summary.run_id))
-                (fact("Began", &text::time_of_id(&summary.run_id).unwrap_or_default()))
-                (fact("Host", summary.host.as_deref().unwrap_or_default()))
-                (fact("Agent", &summary.agent))
-                @if let Some(sandbox) = &summary.sandbox { (fact("Sandbox", &sandbox.words())) }
-                (fact("Keys", &gateway_words(&summary.gateway).unwrap_or_default()))
-                (fact("Model", summary.model.as_deref().unwrap_or_default()))
-                (fact("Branch", summary.branch.as_deref().unwrap_or_default()))
-                (fact("Head", &sentence::short_id(summary.head.as_deref().unwrap_or_default())))
-                (fact("Time", &text::duration(summary.elapsed_ms)))
-                (fact("Usage", &sentence::usage(&summary.usage).unwrap_or_default()))
-            }
+            dl { @for (name, value) in facts { div { dt { (name) } dd { (text::short_line(value, 200)) } } } }
         }
     }
 }
@@ -161,7 +154,7 @@ fn failed(summary: &RunSummary) -> Markup {
                     p {
                         @if let Some(place) = &it.place { code { (place) } " " }
                         b { (it.message) }
-                        span.soft { " · " @match &it.check { Some(check) => { "check " (text::short_line(check, 60)) }, None => "review" } " of " (text::short_line(&it.task, 60)) }
+                        span.soft { " · " (it.who()) " of " (text::short_line(&it.task, 60)) }
                     }
                     @if !it.more.trim().is_empty() { (pre(&it.more)) }
                 }
@@ -171,11 +164,6 @@ fn failed(summary: &RunSummary) -> Markup {
     }
 }
 
-fn fact(name: &str, value: &str) -> Markup {
-    html! { @if !value.is_empty() { div { dt { (name) } dd { (text::short_line(value, 200)) } } } }
-}
-
-/// One bar for each turn and each check with its duration as its width. All tasks have the same scale.
 /// The end of the run in words: those of the task that decided it, if there is one.
 fn why(summary: &RunSummary, reason: Reason) -> String {
     match sentence::decisive(summary, reason).first() {
@@ -184,18 +172,14 @@ fn why(summary: &RunSummary, reason: Reason) -> String {
     }
 }
 
+/// One bar for each turn and each check with its duration as its width. All tasks have the same scale.
 fn timeline(summary: &RunSummary) -> Markup {
     let with_turns = summary.tasks.iter().filter(|task| !task.turns.is_empty());
-    let lanes: Vec<(&TaskSummary, Vec<Bar>)> = with_turns
-        .take(200)
-        .map(|task| (task, bars(task)))
-        .collect();
+    let lanes = with_turns.take(200).map(|task| (task, bars(task)));
+    let lanes: Vec<(&TaskSummary, Vec<Bar>)> = lanes.collect();
     let length = |bars: &[Bar]| bars.iter().map(|bar| bar.ms).sum::<u64>();
-    let longest = lanes
-        .iter()
-        .map(|(_, bars)| length(bars))
-        .max()
-        .unwrap_or(0);
+    let longest = lanes.iter().map(|(_, bars)| length(bars)).max();
+    let longest = longest.unwrap_or(0);
     let share = |ms: u64| (ms.saturating_mul(1_000) / longest.max(1)).max(3);
     html! {
         @if !lanes.is_empty() {
@@ -213,7 +197,7 @@ fn timeline(summary: &RunSummary) -> Markup {
                     }
                 }
             }
-            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.passed {} " checks passed " span.unproved {} " passed, not verified " span.failed {} " checks failed" }
+            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.good {} " checks passed " span.open {} " passed, not verified " span.bad {} " checks failed" }
         }
     }
 }
@@ -225,55 +209,37 @@ struct Bar {
 }
 
 fn bars(task: &TaskSummary) -> Vec<Bar> {
+    let is_unverified = task.standing() == Standing::Unverified;
     let of_attempt = |attempt: AttemptLines<'_>| {
         let turns = attempt.turns.into_iter().map(turn_bar);
-        let checks = attempt.checks.into_iter().map(check_bar);
+        let checks = attempt.checks.into_iter().map(|check| Bar {
+            class: match (check.passed, is_unverified) {
+                (true, false) => "good",
+                (true, true) => "open",
+                (false, _) => "bad",
+            },
+            ms: check.elapsed_ms,
+            title: text::line(&check.name) + ": " + &text::duration(check.elapsed_ms),
+        });
         let reviews = attempt.reviews.into_iter().map(turn_bar);
         turns.chain(checks).chain(reviews).collect::<Vec<_>>()
     };
     let attempts = task.attempts_in_order().into_iter();
-    let mut bars: Vec<Bar> = attempts.flat_map(of_attempt).collect();
-    let is_unverified = task.standing() == Standing::Unverified;
-    for bar in bars
-        .iter_mut()
-        .filter(|bar| is_unverified && bar.class == "passed")
-    {
-        bar.class = "unproved";
-    }
-    bars
+    attempts.flat_map(of_attempt).collect()
 }
 
 fn turn_bar(turn: &TurnSummary) -> Bar {
     let what = sentence::assessment(turn.assessment, &turn.detail);
     let changed = turn.assessment == AssessmentKind::Changed || turn.before != turn.after;
+    let took = text::duration(turn.elapsed_ms);
     Bar {
         class: if changed { "turn" } else { "idle" },
         ms: turn.elapsed_ms,
-        title: format!(
-            "Turn {}: {what}, {}",
-            turn.turn,
-            text::duration(turn.elapsed_ms)
-        ),
-    }
-}
-
-fn check_bar(check: &CheckLine) -> Bar {
-    Bar {
-        class: if check.passed { "passed" } else { "failed" },
-        ms: check.elapsed_ms,
-        title: format!(
-            "{}: {}",
-            text::short_line(&check.name, 100),
-            text::duration(check.elapsed_ms)
-        ),
+        title: format!("Turn {}: {what}, {took}", turn.turn),
     }
 }
 
 fn table(summary: &RunSummary) -> Markup {
-    let tokens = |task: &TaskSummary| match (task.usage.tokens_in, task.usage.tokens_out) {
-        (None, None) => "–".to_owned(),
-        (a, b) => text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
-    };
     html! {
         h2 { "Tasks" }
         table.tasks {
@@ -281,12 +247,12 @@ fn table(summary: &RunSummary) -> Markup {
             tbody {
                 @for task in &summary.tasks {
                     tr {
-                        td { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
-                        td class=(class(task.standing())) { (task.standing().as_str()) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
+                        td { (name(task)) }
+                        td { (standing(task)) @if let Some(reason) = task.reason { br; span.soft { (reason.as_str()) } } }
                         td.number data-label="attempts" { (task.attempts) }
                         td data-label="commit" { code { (task.commit.as_deref().map_or("–".into(), sentence::short_id)) } }
                         td.number data-label="time" { (text::duration(task.elapsed_ms)) }
-                        td.number data-label="tokens" { (tokens(task)) @if let Some(cost) = task.usage.cost_usd { br; span.soft { (text::dollars(cost)) } } }
+                        td.number data-label="tokens" { (task.usage.tokens().map_or("–".into(), text::tokens)) @if let Some(cost) = task.usage.cost_usd { br; span.soft { (text::dollars(cost)) } } }
                     }
                 }
             }
@@ -294,95 +260,67 @@ fn table(summary: &RunSummary) -> Markup {
     }
 }
 
-fn class(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Verified | Standing::DoneBefore => "done",
-        Standing::Failed => "bad",
-        Standing::Unverified | Standing::Waits | Standing::Blocked | Standing::Reviewed => {
-            "blocked"
-        }
-        Standing::Answered | Standing::Pending | Standing::Skipped => "pending",
+/// The class of everything that has this colour.
+fn class(hue: Hue) -> &'static str {
+    match hue {
+        Hue::Green => "good",
+        Hue::Amber => "open",
+        Hue::Red => "bad",
+        Hue::Grey => "soft",
     }
 }
 
+fn name(task: &TaskSummary) -> Markup {
+    html! { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) }
+}
+
+fn standing(task: &TaskSummary) -> Markup {
+    let standing = task.standing();
+    html! { span class=(class(standing.hue())) { (standing.as_str()) } }
+}
+
 fn anchor(task: &TaskSummary) -> String {
-    let id: String = task
-        .id
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
-        .collect();
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
+    let id: String = task.id.chars().filter(is_plain).collect();
     format!("task-{id}")
 }
 
 fn section(task: &TaskSummary, files: &Files<'_>) -> Markup {
-    let failing: Vec<&CheckLine> = match task.status {
-        TaskEnd::Done => Vec::new(),
-        _ => annotation::last_failing(task).collect(),
-    };
+    let failing = annotation::last_failing(task).filter(|_| task.status != TaskEnd::Done);
+    let work = &task.work;
     html! {
         section id=(anchor(task)) {
-            h2 { code { (text::short_line(&task.id, 60)) } " " (text::short_line(&task.title, 200)) ": " span class=(class(task.standing())) { (task.standing().as_str()) } }
+            h2 { (name(task)) ": " (standing(task)) }
             p { (text::line(&task.message)) }
-            @if !task.signals.is_empty() {
+            @if !work.signals.is_empty() {
                 h3 { "Worth a look" }
-                ul { @for signal in &task.signals { li { (text::short_line(&signal.says(), 400)) ": " code { (text::short_line(&signal.text, 200)) } } } }
+                ul { @for signal in &work.signals { li { (text::short_line(&signal.says(), 400)) ": " code { (text::short_line(&signal.text, 200)) } } } }
             }
-            @for line in &task.evidence { p.soft { (text::short_line(&line.says(), 1_000)) } }
+            @for line in &work.evidence { p.soft { (text::short_line(&line.says(), 1_000)) } }
             @if let Some((heading, words)) = sentence::last_words(task) { h3 { (heading) } (pre(words)) }
-            @if let Some(report) = &task.failed_report {
-                h3 { "The agent reports" }
-                (pre(&report.summary))
-                @for (heading, body) in [("Requirements", &report.requirements), ("Problems", &report.problems), ("Possible solutions", &report.solutions)] {
-                    @if let Some(body) = body { h4 { (heading) } (pre(body)) }
-                }
-            }
+            @for (heading, words) in task.failed_report.iter().flat_map(sentence::report) { h3 { (heading) } (pre(words)) }
             @for check in failing {
                 h3 { "Check " code { (text::line(&check.name)) } " in attempt " (check.attempt_name()) ": " (text::line(&check.detail)) }
                 @if let Some(log) = &check.log { p { "Log: " code { (text::line(log)) } } }
                 @if let Some(excerpt) = &check.excerpt { (pre(excerpt)) }
             }
-            (reviews(task))
-            (proofs(task))
+            (sections(&section::of_task(task), |heading| html! { h3 { (heading) } }))
             (costs(task))
             (attempts(task, files))
-            @if !task.changed_files.is_empty() { p { "Changed: " (text::some_of(&task.changed_files, 100)) } }
-            @if let Some(patch) = &task.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
+            @if !work.changed_files.is_empty() { p { "Changed: " (text::line(&text::some_of(&work.changed_files, 100))) } }
+            @if let Some(patch) = &work.patch { p { "Patch of the unfinished work: " code { (text::line(patch)) } } }
         }
     }
 }
 
-/// The verdict of each review, and the findings with open ones first.
-fn reviews(task: &TaskSummary) -> Markup {
+/// Lists with headings of this element.
+fn sections(sections: &[Section], heading: fn(&str) -> Markup) -> Markup {
     html! {
-        @if !task.reviews.is_empty() {
-            h3 { "Reviews" }
-            ol { @for review in &task.reviews { li value=(review.round) { (sentence::review(review)) } } }
-        }
-        @if !task.findings.is_empty() {
-            h3 { "Findings" }
-            ul { @for finding in review::open_first(&task.findings).take(200) { li {
-                code { (text::short_line(&finding.path, 300)) ":" (finding.line) } " " (text::short_line(&finding.text, 1_000)) " "
-                span class=(if finding.resolved { "soft" } else { "bad" }) { (sentence::finding_state(finding)) }
-            } } }
-        }
-    }
-}
-
-/// The results of further runs of the checks, and the cause of each failing test.
-fn proofs(task: &TaskSummary) -> Markup {
-    let tests = sentence::blamed(&task.failing_tests);
-    html! {
-        @if !tests.is_empty() {
-            h3 { "Failing tests" }
-            ul { @for test in tests.iter().take(200) { li {
-                code { (text::short_line(&test.name(), 300)) } ": " (test.blame.as_str())
-                @if let Some(path) = &test.path { " (" (text::short_line(path, 200)) @if let Some(line) = test.line { ":" (line) } ")" }
-            } } }
-        }
-        @if !task.proofs.is_empty() {
-            h3 { "Proofs" }
-            ul { @for line in &task.proofs { li {
-                code { (line.proof.as_str()) } " in attempt " (line.attempt) ", " (text::duration(line.elapsed_ms)) ": " (text::short_line(&line.says(), 1_000))
+        @for section in sections.iter().filter(|section| !section.lines.is_empty()) {
+            (heading(section.heading))
+            ul { @for (name, words) in section.lines.iter().take(500) { li {
+                @if !name.is_empty() { code { (text::short_line(name, 300)) } ": " }
+                (text::short_line(words, 2_000))
             } } }
         }
     }
@@ -394,14 +332,14 @@ fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
         @for attempt in task.attempts_in_order() {
             h3 { @match attempt.name.number { 0 => "Turns", _ => { "Attempt " (attempt.name) } } }
             @for entry in &attempt.history {
-                p { (text::some_of(&entry.changes, 20)) " → " (text::line(&entry.outcome.replace('_', " "))) }
+                p { (text::line(&text::some_of(&entry.changes, 20))) " → " (text::line(&entry.outcome.as_str().replace('_', " "))) }
                 @if !entry.errors.is_empty() { ul { @for error in &entry.errors { li { (text::short_line(error, 500)) } } } }
             }
             ol { @for line in &attempt.turns { (turn(line, files)) } }
             ul { @for check in &attempt.checks {
                 li {
                     "Check " code { (text::short_line(&check.name, 100)) } ": "
-                    span class=(if check.passed { "done" } else { "bad" }) { (text::line(&check.detail)) } ", " (text::duration(check.elapsed_ms))
+                    span class=(if check.passed { "good" } else { "bad" }) { (text::line(&check.detail)) } ", " (text::duration(check.elapsed_ms))
                     (files.of_check(check))
                 }
             } }
@@ -412,37 +350,24 @@ fn attempts(task: &TaskSummary, files: &Files<'_>) -> Markup {
 
 /// Time and tokens of each attempt, as bars with the same scale.
 fn costs(task: &TaskSummary) -> Markup {
-    let tokens = |turn: &TurnSummary| {
-        turn.usage
-            .tokens_in
-            .unwrap_or(0)
-            .saturating_add(turn.usage.tokens_out.unwrap_or(0))
-    };
     let of = |attempt: &AttemptLines<'_>| {
         let time: u64 = attempt.all_turns().map(|turn| turn.elapsed_ms).sum();
         let checked: u64 = attempt.checks.iter().map(|check| check.elapsed_ms).sum();
-        let tokens: u64 = attempt.all_turns().map(tokens).sum();
+        let tokens: u64 = attempt
+            .all_turns()
+            .filter_map(|turn| turn.usage.tokens())
+            .sum();
         (attempt.name, time + checked, tokens)
     };
     let attempts = task.attempts_in_order();
     let attempts: Vec<(AttemptName, u64, u64)> = attempts.iter().take(50).map(of).collect();
-    let most_time = attempts
-        .iter()
-        .map(|attempt| attempt.1)
-        .max()
-        .unwrap_or(0)
-        .max(1);
-    let most_tokens = attempts
-        .iter()
-        .map(|attempt| attempt.2)
-        .max()
-        .unwrap_or(0)
-        .max(1);
+    let most_time = attempts.iter().map(|attempt| attempt.1).max().unwrap_or(0);
+    let most_tokens = attempts.iter().map(|attempt| attempt.2).max().unwrap_or(0);
     let width =
-        |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(80) / most).max(1));
+        |part: u64, most: u64| format!("width:{}%", (part.saturating_mul(80) / most.max(1)).max(1));
     html! {
         @if attempts.len() > 1 {
-            h3 { @if attempts.iter().any(|attempt| attempt.2 > 0) { "Time and tokens of each attempt" } @else { "Time of each attempt" } }
+            h3 { @if most_tokens > 0 { "Time and tokens of each attempt" } @else { "Time of each attempt" } }
             div.costs {
                 @for (attempt, time, tokens) in attempts {
                     span { (attempt) }
@@ -469,30 +394,6 @@ fn pre(body: &str) -> Markup {
     html! { pre { (text::block(body)) } }
 }
 
-fn notes(summary: &RunSummary) -> Markup {
-    html! {
-        @if !summary.notes.is_empty() {
-            h2 { "Notes for later tasks" }
-            ul {
-                @for note in summary.notes.iter().rev().take(500) {
-                    li { code { (text::line(&note.task)) } ": " (text::line(&note.text)) }
-                }
-            }
-        }
-    }
-}
-
-fn warnings(summary: &RunSummary) -> Markup {
-    let denied = summary.denied_hosts();
-    html! {
-        @if !summary.warnings.is_empty() || !denied.is_empty() {
-            h2 { "Warnings" }
-            @if !denied.is_empty() { p { (text::line(&denied_words(denied))) } }
-            ul { @for message in summary.warnings.iter().take(500) { li { (text::line(message)) } } }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -517,7 +418,7 @@ mod tests {
         for expected in [
             "<title>Sprag: partly done, 1 of 3 tasks done, t2 failed</title>",
             "git apply /runs/01H-run/patches/t2.patch",
-            "class=\"failed\"",
+            "class=\"bad\"",
             "<span class=\"add\">+b</span>",
             "Do it\nnow",
             "href=\"#task-t2\"",

@@ -11,31 +11,21 @@ use std::io::{self, Write};
 /// leaves complete lines.
 pub struct Jsonl {
     out: Box<dyn Write + Send>,
-    failure: Option<String>,
 }
 
 impl Jsonl {
     /// Writes to `out`.
     pub fn new(out: Box<dyn Write + Send>) -> Self {
-        Self { out, failure: None }
-    }
-
-    fn write(&mut self, event: &WireEvent) -> io::Result<()> {
-        let line = neutral_json(serde_json::to_string(event)?);
-        self.out.write_all(format!("{line}\n").as_bytes())?;
-        self.out.flush()
+        Self { out }
     }
 }
 
 impl Reporter for Jsonl {
-    fn report(&mut self, event: &Event, summary: &RunSummary) {
-        if let Err(error) = self.write(&WireEvent::new(event, summary)) {
-            self.failure = Some(error.to_string());
-        }
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take()
+    fn report(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
+        let event = WireEvent::new(event, summary);
+        let line = neutral_json(serde_json::to_string(&event)?);
+        self.out.write_all(format!("{line}\n").as_bytes())?;
+        self.out.flush()
     }
 }
 
@@ -50,7 +40,7 @@ mod tests {
         let mut jsonl = Jsonl::new(Box::new(sink.clone()));
         let events = samples::every_event();
         for event in &events {
-            jsonl.report(event, &RunSummary::default());
+            jsonl.report(event, &RunSummary::default()).unwrap();
         }
         let text = sink.text();
         let seqs: Vec<u64> = text
@@ -62,7 +52,6 @@ mod tests {
             seqs,
             events.iter().map(|event| event.seq).collect::<Vec<_>>()
         );
-        assert_eq!(jsonl.failure(), None);
     }
 
     #[test]
@@ -70,10 +59,8 @@ mod tests {
         let sink = Sink::default();
         let mut jsonl = Jsonl::new(Box::new(sink.clone()));
         let message = "##[error]a #\u{ad}#[group]b\n::error::c";
-        jsonl.report(
-            &samples::event(1, samples::warning(message)),
-            &RunSummary::default(),
-        );
+        let event = samples::event(1, samples::warning(message));
+        jsonl.report(&event, &RunSummary::default()).unwrap();
         let text = sink.text();
         assert!(!text.contains('#') && text.lines().count() == 1, "{text}");
         let back: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -93,10 +80,8 @@ mod tests {
             }
         }
         let mut jsonl = Jsonl::new(Box::new(Full));
-        jsonl.report(
-            &samples::event(1, samples::warning("x")),
-            &RunSummary::default(),
-        );
-        assert_eq!(jsonl.failure(), Some("no space left".into()));
+        let event = samples::event(1, samples::warning("x"));
+        let failure = jsonl.report(&event, &RunSummary::default()).unwrap_err();
+        assert_eq!(failure.to_string(), "no space left");
     }
 }

@@ -16,11 +16,13 @@ pub use context::ReportContext;
 pub use pull_request::pull_request;
 
 use super::next_steps::NextStep;
+use super::section::{self, Section};
 use super::text::{first_of, upper_first};
 use super::{failure, next_steps, sentence, text};
+use crate::domain::event::PullRequestLine;
 use crate::domain::outcome::{Reason, RunStatus};
-use crate::domain::sandbox::{SandboxLine, denied_words, gateway_words};
-use crate::domain::summary::{RunSummary, Standing, TaskSummary};
+use crate::domain::sandbox::{SandboxLine, gateway_words};
+use crate::domain::summary::{Hue, RunSummary, Standing, TaskSummary};
 use context::link;
 use escape::{code, fence, inline};
 
@@ -42,35 +44,29 @@ pub(crate) struct Limits {
     lines: usize,
 }
 
+impl Limits {
+    const fn new(
+        rows: usize,
+        details: usize,
+        excerpt_bytes: usize,
+        section_bytes: usize,
+        lines: usize,
+    ) -> Self {
+        Self {
+            rows,
+            details,
+            excerpt_bytes,
+            section_bytes,
+            lines,
+        }
+    }
+}
+
 const DETAIL_LEVELS: [Limits; 4] = [
-    Limits {
-        rows: 1_000,
-        details: 500,
-        excerpt_bytes: 16_000,
-        section_bytes: 16_000,
-        lines: 40,
-    },
-    Limits {
-        rows: 300,
-        details: 100,
-        excerpt_bytes: 4_000,
-        section_bytes: 4_000,
-        lines: 15,
-    },
-    Limits {
-        rows: 100,
-        details: 40,
-        excerpt_bytes: 1_200,
-        section_bytes: 1_500,
-        lines: 8,
-    },
-    Limits {
-        rows: 50,
-        details: 15,
-        excerpt_bytes: 500,
-        section_bytes: 600,
-        lines: 4,
-    },
+    Limits::new(1_000, 500, 16_000, 16_000, 40),
+    Limits::new(300, 100, 4_000, 4_000, 15),
+    Limits::new(100, 40, 1_200, 1_500, 8),
+    Limits::new(50, 15, 500, 600, 4),
 ];
 
 /// The whole report within `budget_bytes`: how the run ended, what to do next, the table of tasks, the
@@ -108,11 +104,10 @@ fn whole(summary: &RunSummary, limits: &Limits) -> String {
         delivered(summary),
         what_remains(summary),
         next(summary),
-        table(summary, limits),
+        table(summary, None, limits),
         details::all(summary, limits),
         structured_output(summary, limits),
-        notes(summary, limits),
-        warnings(summary, limits),
+        sections(&section::of_run(summary), ["### ", ""], limits.lines * 2),
     ])
 }
 
@@ -123,23 +118,25 @@ fn blocks(blocks: &[String]) -> String {
 
 /// Joins the non-empty blocks with a blank line between them.
 fn joined(blocks: &[String]) -> String {
-    joined_by("\n\n", blocks)
-}
-
-/// Joins the non-empty texts.
-fn joined_by(separator: &str, texts: &[String]) -> String {
-    let texts = texts.iter().map(String::as_str);
-    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
-    texts.join(separator)
+    text::joined("\n\n", blocks)
 }
 
 /// A part with its heading, or nothing if it has no content.
 fn headed(heading: &str, content: String) -> String {
-    if content.is_empty() {
+    if heading.is_empty() || content.is_empty() {
         content
     } else {
         format!("{heading}\n\n{content}")
     }
+}
+
+/// A list of at most `most` lines with its heading, or nothing if it has no line.
+fn list(heading: &str, lines: impl Iterator<Item = String>, most: usize, unit: &str) -> String {
+    let lines = lines.map(|line| format!("- {line}"));
+    let lines = first_of(lines, most, |more| {
+        format!("- … and {} more", text::count(more, unit))
+    });
+    headed(heading, lines.join("\n"))
 }
 
 /// The first line of the report without its heading mark. It is also the title of a check run.
@@ -156,14 +153,8 @@ pub fn title(summary: &RunSummary) -> String {
 }
 
 fn heading(summary: &RunSummary) -> String {
-    format!(
-        "## {} Sprag: {}",
-        match summary.review_in_words() {
-            Some(_) => task_icon(Standing::Reviewed),
-            None => run_icon(summary.status),
-        },
-        inline(&title(summary), 1_000)
-    )
+    let title = inline(&title(summary), 1_000);
+    format!("## {} Sprag: {title}", run_icon(summary))
 }
 
 /// The end of the run as a sentence and as codes, or empty while the run is in progress.
@@ -176,26 +167,14 @@ fn happened_block(summary: &RunSummary) -> String {
     joined(&[end, failed(summary), evidence(summary)])
 }
 
-/// Maximum number of tasks whose evidence is shown.
-const MAX_EVIDENCE: usize = 10;
-
 /// What the checks show of each task that is done, and what is worth a look.
-pub(super) fn evidence(summary: &RunSummary) -> String {
-    let shown = summary
-        .tasks
-        .iter()
-        .filter(|task| !task.evidence.is_empty() || !task.signals.is_empty());
-    let lines = shown.map(|task| {
+fn evidence(summary: &RunSummary) -> String {
+    let lines = summary.tasks.iter().filter_map(|task| {
         let says = [sentence::evidence(task), sentence::signals(task)];
-        let says = joined_by(". ", &says);
-        format!("- {}: {}", code(&task.id, 60), inline(&says, 600))
+        let says = Some(text::joined(". ", &says)).filter(|says| !says.is_empty())?;
+        Some(format!("{}: {}", code(&task.id, 60), inline(&says, 600)))
     });
-    first_of(lines, MAX_EVIDENCE, |more| and_more(more, "task")).join("\n")
-}
-
-/// The last line of a list that was cut.
-fn and_more(more: u64, unit: &str) -> String {
-    format!("- … and {} more", text::count(more, unit))
+    list("", lines, 10, "task")
 }
 
 /// Maximum number of failures that are shown first.
@@ -204,86 +183,73 @@ const MAX_FAILURES: usize = 3;
 /// The first failures, each with its place and the first line of its message.
 fn failed(summary: &RunSummary) -> String {
     let all = failure::failures(summary);
+    let counted: usize = summary.tasks.iter().map(failure::count).sum();
+    let more = counted.max(all.len()).saturating_sub(MAX_FAILURES);
     let shown = all.iter().take(MAX_FAILURES).map(|failure| {
         let place = failure.place.as_deref().or(failure.check.as_deref());
         let place = code(place.unwrap_or("review"), 200);
-        format!("- {place}: {}", inline(&failure.message, 300))
+        format!("{place}: {}", inline(&failure.message, 300))
     });
-    let counted: usize = summary.tasks.iter().map(failure::count).sum();
-    let more = counted.max(all.len()).saturating_sub(MAX_FAILURES);
-    let rest = (more > 0).then(|| and_more(more as u64, "failure"));
-    shown.chain(rest).collect::<Vec<_>>().join("\n")
+    let rest = (more > 0).then(|| format!("… and {} more", text::count(more as u64, "failure")));
+    list("", shown.chain(rest), usize::MAX, "failure")
 }
 
 /// One sentence about the end of the run: that of the task that decided it, if there is one.
 fn happened(summary: &RunSummary, reason: Reason) -> String {
-    match sentence::decisive(summary, reason).as_slice() {
-        [] => upper_first(&inline(&sentence::end(summary, reason), 500)),
-        [task] => format!("{}: {}", code(&task.id, 60), inline(&task.message, 500)),
-        [first, rest @ ..] => format!(
-            "{}: {} (and {} more)",
-            code(&first.id, 60),
-            inline(&first.message, 500),
-            text::count(rest.len() as u64, "task")
-        ),
-    }
+    let tasks = sentence::decisive(summary, reason);
+    let Some((first, rest)) = tasks.split_first() else {
+        return upper_first(&inline(&sentence::end(summary, reason), 500));
+    };
+    let more = match rest.len() as u64 {
+        0 => String::new(),
+        more => format!(" (and {} more)", text::count(more, "task")),
+    };
+    format!(
+        "{}: {}{more}",
+        code(&first.id, 60),
+        inline(&first.message, 500)
+    )
 }
 
 fn facts(summary: &RunSummary) -> String {
-    let mut facts = Vec::new();
-    if !summary.plan.title.is_empty() {
-        facts.push(format!("plan {}", inline(&summary.plan.title, 120)));
-    }
-    if let Some(branch) = &summary.branch {
-        facts.push(format!("branch {}", code(branch, 120)));
-    }
-    if let Some(head) = &summary.head {
-        facts.push(format!("head {}", code(&sentence::short_id(head), 12)));
-    }
-    if !summary.agent.is_empty() {
-        facts.push(format!("agent {}", inline(&summary.agent, 60)));
-    }
-    facts.extend(summary.sandbox.as_ref().map(SandboxLine::words));
-    facts.extend(gateway_words(&summary.gateway).map(|words| inline(&words, 300)));
-    facts.push(text::duration(summary.elapsed_ms));
-    facts.extend(sentence::usage(&summary.usage).map(|usage| inline(&usage, 100)));
-    for (count, word) in [
-        (summary.totals.retries, "retry"),
-        (summary.totals.nudges, "nudge"),
-    ] {
-        if count > 0 {
-            facts.push(text::count(u64::from(count), word));
-        }
-    }
-    upper_first(&facts.join(" · "))
+    let counted = |n: u32, unit| (n > 0).then(|| text::count(u64::from(n), unit));
+    let named = |name: &str, value: String| (!value.is_empty()).then(|| format!("{name} {value}"));
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let facts = [
+        named("plan", inline(&summary.facts.plan.title, 120)),
+        named("branch", code(&text(&summary.facts.branch), 120)),
+        named("head", code(&sentence::short_id(&text(&summary.head)), 12)),
+        named("agent", inline(&summary.facts.agent, 60)),
+        summary.facts.sandbox.as_ref().map(SandboxLine::words),
+        gateway_words(&summary.facts.gateway).map(|words| inline(&words, 300)),
+        Some(text::duration(summary.elapsed_ms)),
+        sentence::usage(&summary.usage).map(|usage| inline(&usage, 100)),
+        counted(summary.totals.retries, "retry"),
+        counted(summary.totals.nudges, "nudge"),
+    ];
+    upper_first(&text::joined(" · ", facts.into_iter().flatten()))
 }
 
 /// Where the work went, or why it is not there.
 fn delivered(summary: &RunSummary) -> String {
-    let Some(push) = &summary.push else {
-        return String::new();
-    };
-    let words = upper_first(&inline(&sentence::push(push), 900));
-    let pull = push.pull_request.as_ref();
-    let pull = pull.map(|pull| {
-        let shown = format!("pull request {}", pull.number);
-        format!(" · {}", link(&shown, &pull.url))
-    });
-    format!("{words}{}", pull.unwrap_or_default())
+    let push = summary.push.as_ref().map(sentence::push);
+    let push = push.map(|push| upper_first(&inline(&push, 900)));
+    let pull = summary.pull_request().map(pull_request_link);
+    text::joined(" · ", push.into_iter().chain(pull))
+}
+
+fn pull_request_link(pull: &PullRequestLine) -> String {
+    link(&format!("pull request {}", pull.number), &pull.url)
 }
 
 fn what_remains(summary: &RunSummary) -> String {
-    if matches!(
-        summary.status,
-        None | Some(RunStatus::Success | RunStatus::Unverified)
-    ) {
+    let plain = [RunStatus::Success, RunStatus::Unverified];
+    if summary.status.is_none_or(|status| plain.contains(&status)) {
         return String::new();
     }
-    let kept: Vec<String> = next_steps::kept(summary)
-        .iter()
-        .map(|entry| format!("- {}", upper_first(&inline(entry, 600))))
-        .collect();
-    headed("**Kept**", kept.join("\n"))
+    let kept = next_steps::kept(summary);
+    let kept = kept.iter().map(|entry| upper_first(&inline(entry, 600)));
+    list("**Kept**", kept, usize::MAX, "")
 }
 
 fn next(summary: &RunSummary) -> String {
@@ -293,99 +259,78 @@ fn next(summary: &RunSummary) -> String {
 
 /// The next steps as a list.
 fn next_list(steps: impl Iterator<Item = String>) -> String {
-    let steps: Vec<String> = steps
-        .map(|step| format!("- {}", upper_first(&step)))
-        .collect();
-    headed("**What to do next**", steps.join("\n"))
+    let steps = steps.map(|step| upper_first(&step));
+    list("**What to do next**", steps, usize::MAX, "")
 }
 
 /// A next step, with the URL of the run directory as an artifact if it has one.
 fn next_step(step: &NextStep, artifact: Option<&str>) -> String {
-    match step {
-        NextStep::Advice(what) => inline(what, 300),
-        NextStep::Command { what, command } => {
-            format!("{}: {}", inline(what, 300), code(command, 2_000))
-        }
-        NextStep::Patch { task, command } => {
-            let place = match (artifact, task) {
-                (Some(url), Some(task)) => format!(
-                    "the unfinished work of {} is in the run's {}. In a clean checkout",
-                    code(task, 60),
-                    link("artifact", url)
-                ),
-                (Some(url), None) => format!(
-                    "the commits are in the run's {}. In a clean checkout",
-                    link("artifact", url)
-                ),
-                (None, task) => inline(&next_steps::place_of_patch(task.as_deref()), 300),
-            };
-            format!("{place}: {}", code(command, 300))
-        }
-        NextStep::Comment { text, what } => {
-            format!("comment {} to {}", code(text, 80), inline(what, 300))
-        }
+    if let (NextStep::Patch { task, command }, Some(url)) = (step, artifact) {
+        let what = match task {
+            Some(task) => format!("unfinished work of {} is", code(task, 60)),
+            None => "commits are".to_owned(),
+        };
+        let (artifact, command) = (link("artifact", url), code(command, 300));
+        return format!("the {what} in the run's {artifact}. In a clean checkout: {command}");
     }
+    let (before, typed, after) = step.parts();
+    let typed = code(typed.unwrap_or_default(), 2_000);
+    text::joined(" ", [inline(&before, 300), typed, inline(&after, 300)])
 }
 
-fn table(summary: &RunSummary, limits: &Limits) -> String {
+fn table(summary: &RunSummary, around: Option<&ReportContext>, limits: &Limits) -> String {
     if summary.tasks.is_empty() {
         return String::new();
     }
-    let costs = summary
-        .tasks
-        .iter()
-        .any(|task| task.usage.cost_usd.is_some());
-    let usage = if costs { "Tokens, cost" } else { "Tokens" };
+    let mut tasks = summary.tasks.iter();
+    let usage = if tasks.any(|task| task.usage.cost_usd.is_some()) {
+        "Tokens, cost"
+    } else {
+        "Tokens"
+    };
     // GitHub cuts tables with more than six columns.
     let mut rows = vec![
         format!("| Task | Status | Attempts | Commit | Time | {usage} |"),
         "|---|---|---:|---|---:|---:|".to_owned(),
     ];
     let rest = |more| format!("\n… and {} more.", text::count(more, "task"));
-    rows.extend(first_of(summary.tasks.iter().map(row), limits.rows, rest));
+    let commit = |id: &str| match around {
+        Some(around) => parts::commit(summary, around, id),
+        None => code(&sentence::short_id(id), 12),
+    };
+    let tasks = summary.tasks.iter().map(|task| row(task, &commit));
+    rows.extend(first_of(tasks, limits.rows, rest));
     rows.join("\n")
 }
 
-fn row(task: &TaskSummary) -> String {
-    const NONE: &str = "–";
+fn row(task: &TaskSummary, commit: &dyn Fn(&str) -> String) -> String {
     let worked = !task.turns.is_empty() || task.attempts > 0;
+    let if_worked = |cell: String| worked.then_some(cell);
     let standing = task.standing();
     let status = unbroken(&format!("{} {}", task_icon(standing), standing.as_str()));
     let reason = task.reason.map(|reason| format!(" `{}`", reason.as_str()));
-    let attempts = match (worked, task.nudges) {
-        (false, _) => NONE.to_owned(),
-        (true, 0) => task.attempts.to_string(),
-        (true, nudges) => {
-            let nudges = text::count(u64::from(nudges), "nudge");
-            format!("{}, {}", task.attempts, unbroken(&nudges))
-        }
+    let nudges = text::count(u64::from(task.nudges), "nudge");
+    let attempts = match task.nudges {
+        0 => task.attempts.to_string(),
+        _ => format!("{}, {}", task.attempts, unbroken(&nudges)),
     };
-    let commit = task.commit.as_ref();
-    let tokens = match (task.usage.tokens_in, task.usage.tokens_out) {
-        (None, None) => None,
-        (a, b) => Some(text::tokens(a.unwrap_or(0).saturating_add(b.unwrap_or(0)))),
-    };
-    let cost = task
-        .usage
-        .cost_usd
-        .map(|cost| inline(&text::dollars(cost), 40));
-    let usage: Vec<String> = tokens.into_iter().chain(cost).collect();
+    let usage = &task.usage;
+    let cost = usage.cost_usd.map(|cost| inline(&text::dollars(cost), 40));
+    let tokens = usage.tokens().map(text::tokens);
+    let usage = text::joined(", ", tokens.into_iter().chain(cost));
     let cells = [
-        format!("{} {}", code(&task.id, 60), inline(&task.title, 120)),
-        format!("{status}{}", reason.unwrap_or_default()),
-        attempts,
-        commit.map_or_else(|| NONE.to_owned(), |id| code(&sentence::short_id(id), 12)),
-        if worked {
-            unbroken(&text::duration(task.elapsed_ms))
-        } else {
-            NONE.to_owned()
-        },
-        if usage.is_empty() {
-            NONE.to_owned()
-        } else {
-            usage.join(", ")
-        },
+        Some(format!(
+            "{} {}",
+            code(&task.id, 60),
+            inline(&task.title, 120)
+        )),
+        Some(format!("{status}{}", reason.unwrap_or_default())),
+        if_worked(attempts),
+        task.commit.as_deref().map(commit),
+        if_worked(unbroken(&text::duration(task.elapsed_ms))),
+        Some(usage).filter(|usage| !usage.is_empty()),
     ];
+    let cells = cells.map(|cell| cell.unwrap_or_else(|| "–".to_owned()));
     format!("| {} |", cells.join(" | "))
 }
 
@@ -396,23 +341,18 @@ fn structured_output(summary: &RunSummary, limits: &Limits) -> String {
     headed("### Structured output", text.unwrap_or_default())
 }
 
-/// The notes that tasks left for later ones, newest first.
-fn notes(summary: &RunSummary, limits: &Limits) -> String {
-    let newest = summary.notes.iter().rev();
-    let lines =
-        newest.map(|note| format!("- {}: {}", code(&note.task, 64), inline(&note.text, 500)));
-    let lines = first_of(lines, limits.lines * 2, |more| and_more(more, "note"));
-    headed("### Notes for later tasks", lines.join("\n"))
-}
-
-fn warnings(summary: &RunSummary, limits: &Limits) -> String {
-    let denied = Some(summary.denied_hosts()).filter(|denied| !denied.is_empty());
-    let denied = denied.map(|hosts| format!("- {}", inline(&denied_words(hosts), 2000)));
-    let lines = summary.warnings.iter();
-    let lines = lines.map(|message| format!("- {}", inline(message, 500)));
-    let lines = first_of(lines, limits.lines * 2, |more| and_more(more, "warning"));
-    let lines: Vec<String> = denied.into_iter().chain(lines).collect();
-    headed("### Warnings", lines.join("\n"))
+/// Lists with headings between these marks.
+fn sections(sections: &[Section], marks: [&str; 2], most: usize) -> String {
+    let sections = sections.iter().map(|section| {
+        let lines = section.lines.iter().map(|(name, words)| {
+            let name = Some(code(name, 200)).filter(|name| !name.is_empty());
+            let name = name.map_or_else(String::new, |name| format!("{name}: "));
+            name + &inline(words, 2_000)
+        });
+        let heading = [marks[0], section.heading, marks[1]].concat();
+        list(&heading, lines, most, section.unit)
+    });
+    joined(&sections.collect::<Vec<_>>())
 }
 
 /// Escapes foreign text as in all these reports, without a length limit.
@@ -420,17 +360,17 @@ pub(crate) fn escaped(text: &str) -> String {
     inline(text, usize::MAX)
 }
 
-fn run_icon(status: Option<RunStatus>) -> &'static str {
-    match status {
-        None => "⏳",
-        Some(RunStatus::Success) => "✅",
-        Some(RunStatus::Unverified | RunStatus::NoWork) => "⚪",
-        Some(RunStatus::Answered) => "💬",
-        Some(RunStatus::Failed | RunStatus::Invalid | RunStatus::Environment) => "❌",
-        Some(RunStatus::Partial) => "🟠",
-        Some(RunStatus::Blocked) => "✋",
-        Some(RunStatus::Budget | RunStatus::Deadline) => "⏱️",
-        Some(RunStatus::Cancelled) => "🛑",
+fn run_icon(summary: &RunSummary) -> &'static str {
+    match (summary.status, summary.hue()) {
+        _ if summary.review_in_words().is_some() => task_icon(Standing::Reviewed),
+        (None, _) => "⏳",
+        (Some(RunStatus::Answered), _) => task_icon(Standing::Answered),
+        (Some(RunStatus::Blocked), _) => "✋",
+        (Some(RunStatus::Budget | RunStatus::Deadline), _) => "⏱️",
+        (Some(RunStatus::Cancelled), _) => "🛑",
+        (_, Hue::Green) => "✅",
+        (_, Hue::Red) => "❌",
+        (_, Hue::Amber | Hue::Grey) => "⚪",
     }
 }
 

@@ -18,6 +18,7 @@ pub mod next_steps;
 pub mod otlp;
 pub mod outcomes;
 pub mod outputs;
+pub mod section;
 pub mod sentence;
 pub mod text;
 pub mod wire;
@@ -30,17 +31,15 @@ use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;
 use clap::ValueEnum;
 use html::Sources;
+use std::io;
 
 /// Receives every event of a run as it happens.
 pub trait Reporter {
     /// Processes one event. `summary` is the fold of all events up to and including this one.
-    fn report(&mut self, event: &Event, summary: &RunSummary);
-
-    /// The failure that keeps this reporter from working, if there is one. A reporter with a failure is not
-    /// called again.
-    fn failure(&mut self) -> Option<String> {
-        None
-    }
+    ///
+    /// # Errors
+    /// What keeps this reporter from working. It is not called again.
+    fn report(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()>;
 }
 
 /// Several reporters as one. A failed one is left out from then on.
@@ -68,17 +67,17 @@ impl Reporters {
     /// per reporter.
     #[must_use = "each is a warning that a person should read"]
     pub fn report(&mut self, event: &Event, summary: &RunSummary) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let known = self.warnings.len();
         self.members.retain_mut(|(name, reporter)| {
-            reporter.report(event, summary);
-            let failure = reporter.failure();
-            if let Some(why) = &failure {
-                warnings.push(format!("the {name} report stopped: {}", text::line(why)));
-            }
+            let failure = reporter.report(event, summary).err();
+            let warning = failure.as_ref().map(|why| {
+                let why = text::line(&why.to_string());
+                format!("the {name} report stopped: {why}")
+            });
+            self.warnings.extend(warning);
             failure.is_none()
         });
-        self.warnings.extend_from_slice(&warnings);
-        warnings
+        self.warnings[known..].to_vec()
     }
 
     /// The warnings so far. A report that stopped does not show its own.
@@ -164,12 +163,13 @@ mod tests {
     }
 
     impl Reporter for Fails {
-        fn report(&mut self, event: &Event, _: &RunSummary) {
-            self.told.borrow_mut().push(event.seq);
-        }
-
-        fn failure(&mut self) -> Option<String> {
-            (self.told.borrow().len() > self.after).then(|| "disk\nfull".into())
+        fn report(&mut self, event: &Event, _: &RunSummary) -> io::Result<()> {
+            let mut told = self.told.borrow_mut();
+            told.push(event.seq);
+            if told.len() > self.after {
+                return Err(io::Error::other("disk\nfull"));
+            }
+            Ok(())
         }
     }
 

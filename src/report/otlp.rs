@@ -199,13 +199,12 @@ impl Telemetry {
             return;
         };
         let is_tool = |span: &&Span| span.subject == "tool";
-        if self.spans[turn..].iter().filter(is_tool).count() == TOOLS_OF_A_TURN {
-            return;
+        if self.spans[turn..].iter().filter(is_tool).count() < TOOLS_OF_A_TURN {
+            let name = format!("execute_tool {}", text(event, "name"));
+            let span = self.open("tool", name, event);
+            span.parent = Some(turn);
+            span.set("gen_ai.operation.name", json!("execute_tool"));
         }
-        let name = format!("execute_tool {}", text(event, "name"));
-        let span = self.open("tool", name, event);
-        span.parent = Some(turn);
-        span.set("gen_ai.operation.name", json!("execute_tool"));
     }
 
     /// Ends the call with this id, or the latest call if the agent gives no id.
@@ -225,9 +224,8 @@ impl Telemetry {
     fn turn_assessed(&mut self, event: &Value) {
         self.used(&event["usage"]);
         let assessment = text(event, "assessment");
-        let is_fault = ["agent_", "turn_timeout", "policy_violation"]
-            .iter()
-            .any(|fault| assessment.starts_with(fault));
+        let faults = ["agent_", "turn_timeout", "policy_violation"];
+        let is_fault = faults.iter().any(|fault| assessment.starts_with(fault));
         if let Some(turn) = self.latest_turn() {
             turn.error = is_fault.then(|| assessment.to_owned());
             turn.take(event);
@@ -250,9 +248,9 @@ impl Telemetry {
 
     fn about_latest_turn(&mut self) -> Attributes {
         let turn = self.latest_turn();
-        let of_turn = turn.map_or(&[][..], |turn| &turn.attributes);
-        let shared = of_turn.iter().filter(|(key, _)| OF_TURN.contains(key));
-        shared.cloned().collect()
+        let mut attributes = turn.map(|turn| turn.attributes.clone()).unwrap_or_default();
+        attributes.retain(|(key, _)| OF_TURN.contains(key));
+        attributes
     }
 
     fn ended(&mut self, subject: &str, event: &Value) {
@@ -287,41 +285,38 @@ impl Telemetry {
     }
 
     fn measure_end(&mut self, subject: &str, result: &str, event: &Value) {
-        let seconds = event["duration_ms"].as_f64().map(|ms| ms / 1000.0);
         let field = |key: &str| event[key].clone();
-        match subject {
+        let seconds = |ms: Option<f64>| ms.map(|ms| ms / 1_000.0);
+        let took = seconds(event["duration_ms"].as_f64());
+        let (metric, value, about) = match subject {
             "run" => {
+                let ms = self.last.saturating_sub(self.began) / 1_000_000;
+                let took = seconds(u32::try_from(ms).ok().map(f64::from));
+                let (result, status) = (json!(result), field("status"));
                 let about = vec![
-                    ("cicd.pipeline.result", json!(result)),
-                    ("sprag.run.status", field("status")),
+                    ("cicd.pipeline.result", result),
+                    ("sprag.run.status", status),
                 ];
-                #[expect(
-                    clippy::cast_precision_loss,
-                    reason = "the count of nanoseconds is shown as seconds"
-                )]
-                let seconds = self.last.saturating_sub(self.began) as f64 / 1e9;
-                self.measure(metrics::RUN_DURATION, Some(seconds), about);
+                (metrics::RUN_DURATION, took, about)
             }
             "task" => {
-                let about = vec![
-                    ("sprag.task.status", field("status")),
-                    ("sprag.task.reason", field("reason")),
-                ];
-                self.measure(metrics::TASKS, Some(1.0), about);
+                let (status, reason) = (field("status"), field("reason"));
+                let about = vec![("sprag.task.status", status), ("sprag.task.reason", reason)];
+                (metrics::TASKS, Some(1.0), about)
             }
             "check" => {
                 let about = vec![
                     ("cicd.pipeline.task.name", field("name")),
                     ("cicd.pipeline.task.run.result", json!(result)),
                 ];
-                self.measure(metrics::CHECK_DURATION, seconds, about);
+                (metrics::CHECK_DURATION, took, about)
             }
             _ => {
                 self.used(&event["usage"]);
-                let about = self.about_latest_turn();
-                self.measure(metrics::TURN_DURATION, seconds, about);
+                (metrics::TURN_DURATION, took, self.about_latest_turn())
             }
-        }
+        };
+        self.measure(metric, value, about);
     }
 
     /// Starts a span inside the innermost open one that can contain it.
@@ -381,11 +376,8 @@ impl Telemetry {
         // All processes of a resumed run add to one trace.
         let own = || self.id(None)[..32].to_owned();
         let trace = parent.map_or_else(own, |parent| parent.trace.clone());
-        let spans = self
-            .spans
-            .iter()
-            .map(|span| self.span(span, &trace, parent));
-        let spans: Vec<Value> = spans.collect();
+        let span = |span| self.span(span, &trace, parent);
+        let spans: Value = self.spans.iter().map(span).collect();
         Some(
             json!({ "resourceSpans": [{ "resource": self.resource(origin),
             "scopeSpans": [{ "scope": scope(), "spans": spans }] }] }),
@@ -402,7 +394,6 @@ impl Telemetry {
     }
 
     fn resource(&self, origin: &Origin) -> Value {
-        let named = |key: &str| origin.resource.iter().any(|(known, _)| known == key);
         let own = [
             ("service.name", "sprag"),
             ("service.version", env!("CARGO_PKG_VERSION")),
@@ -411,17 +402,16 @@ impl Telemetry {
             ("telemetry.sdk.language", "rust"),
             ("telemetry.sdk.name", "sprag"),
             ("telemetry.sdk.version", env!("CARGO_PKG_VERSION")),
-        ]
-        .into_iter()
-        .filter(|(key, _)| !named(key));
-        let given = origin
-            .resource
+        ];
+        let given = &origin.resource;
+        let mut own = own.to_vec();
+        own.retain(|(key, _)| given.iter().all(|(known, _)| known != key));
+        let given = given
             .iter()
             .map(|(key, value)| (key.as_str(), value.as_str()));
-        let all = own
-            .chain(given)
-            .map(|(key, value)| attribute(key, &json!(value)));
-        json!({ "attributes": all.collect::<Vec<_>>() })
+        let all = own.into_iter().chain(given);
+        let all = all.map(|(key, value)| attribute(key, &json!(value)));
+        json!({ "attributes": all.collect::<Value>() })
     }
 
     /// The id of the trace, or of the span that this event opened, in hexadecimal digits.
@@ -483,10 +473,8 @@ impl Span {
 
     fn take_from(&mut self, name: &str, fields: &Value) {
         for (_, field, attribute) in FIELDS.iter().filter(|row| row.0 == name) {
-            self.set(
-                attribute,
-                fields.pointer(field).cloned().unwrap_or_default(),
-            );
+            let value = fields.pointer(field).cloned();
+            self.set(attribute, value.unwrap_or_default());
         }
     }
 }

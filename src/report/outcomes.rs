@@ -11,12 +11,8 @@ pub fn terminal(outcomes: &Outcomes, missing: &[String]) -> String {
         .iter()
         .map(|(name, value)| format!("{name:<width$}  {value}\n"));
     let notes = missing.iter().map(|line| format!("note: {line}\n"));
-    format!(
-        "{}\n{}{}",
-        heading(outcomes),
-        lines.collect::<String>(),
-        notes.collect::<String>()
-    )
+    let lines = lines.chain(notes).collect::<String>();
+    heading(outcomes) + "\n" + &lines
 }
 
 /// The outcomes as Markdown.
@@ -28,71 +24,46 @@ pub fn markdown(outcomes: &Outcomes, missing: &[String]) -> String {
     let notes = missing
         .iter()
         .map(|line| format!("\n> {}\n", text::line(line)));
-    format!(
-        "### {}\n\n| | |\n|---|---|\n{}{}",
-        heading(outcomes),
-        rows.collect::<String>(),
-        notes.collect::<String>()
-    )
+    let heading = format!("### {}\n\n| | |\n|---|---|\n", heading(outcomes));
+    std::iter::once(heading).chain(rows).chain(notes).collect()
 }
 
 fn heading(outcomes: &Outcomes) -> String {
     let since = outcomes.since.get(..10).unwrap_or(&outcomes.since);
-    format!(
-        "Sprag since {since}, merged into {}",
-        text::line(&outcomes.branch)
-    )
+    let branch = text::line(&outcomes.branch);
+    format!("Sprag since {since}, merged into {branch}")
 }
 
 fn rows(outcomes: &Outcomes) -> Vec<(&'static str, String)> {
+    let it = outcomes;
     let known = |value: Option<u32>| value.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     let dollars = |usd: Option<f64>| usd.map_or_else(|| "unknown".to_owned(), text::dollars);
-    let statuses: Vec<String> = outcomes
-        .statuses
-        .iter()
-        .map(|(status, count)| format!("{count} {status}"))
-        .collect();
-    let told = match (outcomes.runs_known, statuses.is_empty()) {
-        (0, _) | (_, true) => String::new(),
-        (known, false) => format!(" ({known} of them known: {})", statuses.join(", ")),
+    let statuses = it.statuses.iter();
+    let statuses = statuses.map(|(status, count)| format!("{count} {status}"));
+    let statuses = text::joined(", ", statuses);
+    let told = match it.runs_known {
+        _ if statuses.is_empty() => statuses,
+        known => format!(" ({known} of them known: {statuses})"),
     };
-    let of_commits = |merged, reverted| format!("{merged} merged, {reverted} reverted");
+    let of = |all, merged, reverted| format!("{all}: {merged} merged, {reverted} reverted");
+    let tasks = of(it.tasks_committed, it.tasks_merged, it.tasks_reverted);
+    let commits = of(it.commits, it.commits_merged, it.commits_reverted);
+    let cost = match u64::from(it.runs_with_cost) {
+        0 => dollars(None),
+        runs => format!("{} of {}", dollars(it.cost_usd), text::count(runs, "run")),
+    };
     vec![
-        ("Runs", format!("{}{told}", outcomes.runs)),
-        ("Tasks worked on", known(outcomes.tasks)),
-        ("Tasks verified", known(outcomes.tasks_verified)),
-        (
-            "Tasks committed",
-            format!(
-                "{}: {}",
-                outcomes.tasks_committed,
-                of_commits(outcomes.tasks_merged, outcomes.tasks_reverted)
-            ),
-        ),
-        (
-            "Commits",
-            format!(
-                "{}: {}",
-                outcomes.commits,
-                of_commits(outcomes.commits_merged, outcomes.commits_reverted)
-            ),
-        ),
-        ("Retries", known(outcomes.retries)),
-        ("Nudges", known(outcomes.nudges)),
-        (
-            "Cost",
-            match outcomes.runs_with_cost {
-                0 => dollars(None),
-                runs => format!(
-                    "{} of {}",
-                    dollars(outcomes.cost_usd),
-                    text::count(u64::from(runs), "run")
-                ),
-            },
-        ),
+        ("Runs", format!("{}{told}", it.runs)),
+        ("Tasks worked on", known(it.tasks)),
+        ("Tasks verified", known(it.tasks_verified)),
+        ("Tasks committed", tasks),
+        ("Commits", commits),
+        ("Retries", known(it.retries)),
+        ("Nudges", known(it.nudges)),
+        ("Cost", cost),
         (
             "Cost of a merged task",
-            dollars(outcomes.cost_usd_per_merged_task),
+            dollars(it.cost_usd_per_merged_task),
         ),
     ]
 }

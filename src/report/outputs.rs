@@ -5,10 +5,10 @@ use crate::domain::attempt::{Blame, BlamedTest};
 use crate::domain::outcome::{Reason, RunStatus};
 use crate::domain::summary::RunSummary;
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 /// Whether the reports were delivered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReportStatus {
     /// All of them.
     #[default]
@@ -22,11 +22,7 @@ pub enum ReportStatus {
 impl ReportStatus {
     /// The value of the output `report-status`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Degraded => "degraded",
-            Self::Failed => "failed",
-        }
+        self.into()
     }
 }
 
@@ -48,26 +44,20 @@ const LIST_BYTES: usize = 100_000;
 
 /// The outputs in order. Unknown values are empty: an unknown cost is never `0`.
 pub fn outputs(summary: &RunSummary, beyond: &OtherOutputs) -> Vec<(&'static str, String)> {
-    let totals = &summary.totals;
+    let (totals, usage) = (&summary.totals, &summary.usage);
     let number = |n: Option<u64>| n.map_or_else(String::new, |n| n.to_string());
     let word = |text: Option<&String>| text.map_or_else(String::new, |text| text::line(text));
-    let pull = summary
-        .push
-        .as_ref()
-        .and_then(|push| push.pull_request.as_ref());
+    let pull = summary.pull_request();
+    let status = summary.status.map_or("", RunStatus::as_str);
+    let reason = summary.reason.map_or("", Reason::as_str);
+    let cost = usage.cost_usd.map(plain_dollars);
+    let sandbox = summary.facts.sandbox.as_ref();
+    let level = sandbox.map(|line| line.level.to_string());
+    let output = summary.structured_output.as_ref().map(ToString::to_string);
+    let message = beyond.final_message.as_deref().unwrap_or_default();
     vec![
-        (
-            "status",
-            summary
-                .status
-                .map_or_else(String::new, |status| status.as_str().into()),
-        ),
-        (
-            "reason",
-            summary
-                .reason
-                .map_or_else(String::new, |reason| reason.as_str().into()),
-        ),
+        ("status", status.into()),
+        ("reason", reason.into()),
         ("tasks-total", totals.tasks.to_string()),
         ("tasks-done", totals.done.to_string()),
         ("attempts", totals.attempts.to_string()),
@@ -75,52 +65,28 @@ pub fn outputs(summary: &RunSummary, beyond: &OtherOutputs) -> Vec<(&'static str
         ("nudges", totals.nudges.to_string()),
         ("commits", list(&summary.commits)),
         ("head-sha", word(summary.head.as_ref())),
-        ("branch", word(summary.branch.as_ref())),
+        ("branch", word(summary.facts.branch.as_ref())),
         ("changed-files", list(&summary.changed_files)),
         ("known-failures", list(&known_failures(summary))),
         ("pull-request-number", number(pull.map(|pull| pull.number))),
         ("pull-request-url", word(pull.map(|pull| &pull.url))),
-        ("tokens-in", number(summary.usage.tokens_in)),
-        ("tokens-out", number(summary.usage.tokens_out)),
-        (
-            "cost-usd",
-            summary
-                .usage
-                .cost_usd
-                .map_or_else(String::new, plain_dollars),
-        ),
-        ("run-dir", text::line(&summary.run_dir)),
+        ("tokens-in", number(usage.tokens_in)),
+        ("tokens-out", number(usage.tokens_out)),
+        ("cost-usd", cost.unwrap_or_default()),
+        ("run-dir", text::line(&summary.facts.run_dir)),
         ("report-path", word(beyond.report_path.as_ref())),
-        (
-            "sandbox-level",
-            summary
-                .sandbox
-                .as_ref()
-                .map_or_else(String::new, |line| line.level.to_string()),
-        ),
+        ("sandbox-level", level.unwrap_or_default()),
         ("report-status", beyond.report_status.as_str().into()),
         ("summary", one_line(summary)),
         ("session-id", word(beyond.session_id.as_ref())),
-        ("final-message", message(beyond.final_message.as_deref())),
+        // Cut at its end.
         (
-            "structured-output",
-            summary
-                .structured_output
-                .as_ref()
-                .map_or_else(String::new, ToString::to_string),
+            "final-message",
+            text::head_bytes(message, LIST_BYTES).trim_end().into(),
         ),
+        ("structured-output", output.unwrap_or_default()),
         ("matrix", String::new()),
     ]
-}
-
-/// A text of several lines, cut at its end.
-fn message(text: Option<&str>) -> String {
-    let text = text.unwrap_or_default();
-    let mut end = text.len().min(LIST_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].trim_end().to_owned()
 }
 
 /// The outputs of a job in which no run starts, in the format of `GITHUB_OUTPUT`.
@@ -141,10 +107,8 @@ pub fn of_no_run(
         ..OtherOutputs::default()
     };
     let mut values = outputs(&summary, &beyond);
-    for (name, value) in &mut values {
-        if *name == "summary" {
-            *value = format!("{}: {}", status.as_str(), text::line(why));
-        }
+    if let Some((_, value)) = values.iter_mut().find(|(name, _)| *name == "summary") {
+        *value = format!("{}: {}", status.as_str(), text::line(why));
     }
     github_output(&values, delimiter)
 }
@@ -153,13 +117,11 @@ pub fn of_no_run(
 /// value contains it nevertheless, a longer one is used for that value, so that no value can end early and
 /// start another output.
 pub fn github_output(outputs: &[(&'static str, String)], delimiter: &str) -> String {
-    let mut text = String::new();
-    for (name, value) in outputs {
+    let outputs = outputs.iter().map(|(name, value)| {
         let delimiter = distinct(delimiter, value);
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{name}<<{delimiter}\n{value}\n{delimiter}");
-    }
-    text
+        format!("{name}<<{delimiter}\n{value}\n{delimiter}\n")
+    });
+    outputs.collect()
 }
 
 /// The result of the run in one line for a person.
@@ -179,7 +141,10 @@ pub fn one_line(summary: &RunSummary) -> String {
 
 /// The failing tests of all tasks that also failed before the work, each once.
 fn known_failures(summary: &RunSummary) -> Vec<String> {
-    let tests = summary.tasks.iter().flat_map(|task| &task.failing_tests);
+    let tests = summary
+        .tasks
+        .iter()
+        .flat_map(|task| &task.work.failing_tests);
     let known = tests.filter(|test| test.blame == Blame::WasRedBefore);
     let names: BTreeSet<String> = known.map(BlamedTest::name).collect();
     names.into_iter().collect()
@@ -193,17 +158,14 @@ fn plain_dollars(usd: f64) -> String {
 
 /// One name per line. Line ends within names are removed, because they would make several names.
 fn list(names: &[String]) -> String {
-    let mut text = String::new();
-    for name in names.iter().map(|name| text::line(name)) {
-        if text.len() + name.len() >= LIST_BYTES {
-            break;
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
-        text.push_str(&name);
-    }
-    text
+    let mut room = LIST_BYTES;
+    let names = names.iter().map(|name| text::line(name));
+    let names = names.take_while(|name| {
+        let fits = name.len() < room;
+        room = room.saturating_sub(name.len() + 1);
+        fits
+    });
+    names.collect::<Vec<_>>().join("\n")
 }
 
 fn distinct(delimiter: &str, value: &str) -> String {

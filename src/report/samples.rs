@@ -13,9 +13,9 @@ use crate::domain::checks::Said;
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::diagnostic::Diagnostic;
 use crate::domain::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use crate::domain::continuation::{Continuation, Directories};
 use crate::domain::event::{
-    Event, EventKind, PlanLine, RetryKind, RunStarted, TaskEnded, TaskLine, TurnLine,
+    Event, EventKind, EventPlace, PlanLine, RetryKind, RetryLine, RunFacts, RunStarted, TaskEnded,
+    TaskLine, TaskWork, TurnLine,
 };
 use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::outcome::{Outcome, run_end};
@@ -62,11 +62,7 @@ pub fn event(seq: u64, kind: EventKind) -> Event {
         seq,
         ts: "2026-03-01T12:00:00Z".into(),
         elapsed_ms: seq * 1_000,
-        task: None,
-        attempt: None,
-        turn: None,
-        proof: None,
-        phase: None,
+        place: EventPlace::default(),
         kind,
     }
 }
@@ -99,7 +95,7 @@ impl EventRecorder {
             line: Some(n * 4),
             max_retries: 3,
         });
-        let started = RunStarted {
+        let facts = RunFacts {
             run_id: "01H-run".into(),
             plan: PlanLine {
                 title: "CSV export".into(),
@@ -109,19 +105,13 @@ impl EventRecorder {
             base: Some(BASE.into()),
             agent: "codex".into(),
             checks: checks.iter().map(|&name| name.into()).collect(),
-            tasks: tasks.collect(),
             run_dir: "/runs/01H-run".into(),
-            resumed: false,
-            name: None,
-            limits: None,
-            model: None,
-            host: None,
-            sandbox: None,
-            gateway: Vec::new(),
-            continuation: Continuation::Here,
-            allow_dirty: false,
-            directories: Directories::default(),
-            understood: Vec::new(),
+            ..RunFacts::default()
+        };
+        let started = RunStarted {
+            facts,
+            tasks: tasks.collect(),
+            ..RunStarted::default()
         };
         let at = (None, None, None);
         let mut recorder = Self {
@@ -144,10 +134,14 @@ impl EventRecorder {
             EventKind::CheckEnded(_) => CHECK_MS,
             _ => 100,
         };
-        self.events.push(Event {
+        let place = EventPlace {
             task,
             attempt,
             turn,
+            ..EventPlace::default()
+        };
+        self.events.push(Event {
+            place,
             elapsed_ms: self.clock_ms,
             ..event(seq, kind)
         });
@@ -215,15 +209,10 @@ impl EventRecorder {
 
     pub fn schedule(&mut self, how: RetryKind, n: u32, of: u32, said: &[&str]) -> &mut Self {
         self.nudges = if how == RetryKind::Nudge { n } else { 0 };
-        self.push(EventKind::RetryScheduled {
-            how,
-            n,
-            of,
-            reason: "the tree is unchanged".into(),
+        self.push(EventKind::RetryScheduled(Box::new(RetryLine {
             indicators: said.iter().map(|&text| text.into()).collect(),
-            delay_ms: 0,
-            message: String::new(),
-        })
+            ..RetryLine::new(how, n, of, "the tree is unchanged")
+        })))
     }
 
     pub fn end_task(&mut self, outcome: Outcome, history: &[HistoryEntry]) -> &mut Self {
@@ -231,27 +220,21 @@ impl EventRecorder {
         let changed = history.iter().any(|entry| !entry.changes.is_empty());
         let id = self.at.0.clone().unwrap_or_default();
         self.outcomes.push(outcome.clone());
+        let changed_files = history.last().map(|entry| entry.changes.clone());
         self.push(EventKind::TaskEnded(Box::new(TaskEnded {
-            outcome,
             attempts: self.at.1.unwrap_or(0),
             turns: self.at.2.unwrap_or(0),
             nudges: self.nudges,
-            verifications: history.len() as u32,
-            history: history.to_vec(),
             changes_made: changed,
-            changed_files: history
-                .last()
-                .map_or_else(Vec::new, |entry| entry.changes.clone()),
-            failing_tests: Vec::new(),
-            evidence: Vec::new(),
-            signals: Vec::new(),
-            held: Vec::new(),
-            answer: None,
-            structured_output: None,
-            elsewhere: None,
-            patch: (undone && changed).then(|| format!("patches/{id}.patch")),
-            agent_commits: 0,
+            work: TaskWork {
+                verifications: history.len() as u32,
+                history: history.to_vec(),
+                changed_files: changed_files.unwrap_or_default(),
+                patch: (undone && changed).then(|| format!("patches/{id}.patch")),
+                ..TaskWork::default()
+            },
             elapsed_ms: self.clock_ms - self.task_started_ms,
+            ..TaskEnded::without_turns(outcome)
         })))
     }
 
@@ -272,10 +255,6 @@ impl EventRecorder {
     pub fn summary(&self) -> RunSummary {
         let mut summary = RunSummary::of(&self.events);
         for task in &mut summary.tasks {
-            for line in &mut task.history {
-                let passed = line.errors.is_empty();
-                line.outcome = if passed { "passed" } else { "failed_tests" }.into();
-            }
             for check in &mut task.checks {
                 check.detail = if check.passed {
                     "passed"

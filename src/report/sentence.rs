@@ -3,13 +3,14 @@
 use super::text;
 use crate::domain::agent::Usage;
 use crate::domain::assess::AssessmentKind;
-use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, PhaseName, Role};
+use crate::domain::assess::message::FailedReport;
+use crate::domain::attempt::{Blame, BlamedTest, EvidenceLine, Phase, Role};
 use crate::domain::checks::signals::Signal;
 use crate::domain::checks::verdict::CheckResult;
-use crate::domain::event::{PushLine, RetryKind, TurnProgress, WarningTopic};
+use crate::domain::event::{Event, PushLine, RetryKind, RetryLine, TurnProgress};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::review::{Finding, ReviewVerdict};
-use crate::domain::summary::{ReviewSummary, RunSummary, TaskSummary, TopicLine};
+use crate::domain::summary::{ReviewSummary, RunSummary, TaskSummary, TurnSummary};
 use crate::domain::trigger::approval::plan_to_approve;
 
 /// Maximum number of indicators shown for one turn.
@@ -28,67 +29,37 @@ pub fn indicators(all: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The assessment of the task's last turn, and its phase if the task has several.
-pub type LastTurn = (Option<AssessmentKind>, Option<PhaseName>);
-
-/// A scheduled nudge, retry or wait with its number.
-pub fn counted(
-    how: RetryKind,
-    n: u32,
-    of: u32,
-    reason: &str,
-    delay_ms: u64,
-    last: LastTurn,
-) -> String {
-    match how {
-        RetryKind::Retry => format!("retry {n} of {of}"),
-        RetryKind::Output => format!("nudge {n} of {of}: {}", no_value(reason)),
-        RetryKind::Nudge => format!("nudge {n} of {of}: {}", instead_of_work(last, reason)),
-        RetryKind::Wait => {
-            let why = text::short_line(reason, 300);
-            format!("wait {n} of {of}, {}: {why}", text::duration(delay_ms))
-        }
-    }
-}
-
-/// A scheduled nudge, retry or wait, in the words of events and the detailed log.
-pub fn scheduled(
-    how: RetryKind,
-    n: u32,
-    of: u32,
-    reason: &str,
-    delay_ms: u64,
-    last: LastTurn,
-) -> String {
-    match how {
-        RetryKind::Retry => format!("Implementation retry {n}/{of}"),
-        RetryKind::Output => format!("Asking for the value ({n}/{of}): {}", no_value(reason)),
-        RetryKind::Wait => {
-            let why = text::short_line(reason, 300);
-            format!("Waiting {} ({n}/{of}): {why}", text::duration(delay_ms))
-        }
-        RetryKind::Nudge => {
+/// A scheduled nudge, retry or wait with its number. The sentences of events and of the detailed log are longer.
+pub fn retry(line: &RetryLine, event: &Event, summary: &RunSummary, is_long: bool) -> String {
+    let RetryLine { n, of, .. } = line;
+    let why = match line.how {
+        RetryKind::Nudge => instead_of_work(line, event, summary),
+        RetryKind::Output => format!(
+            "the final message does not fit the output schema: {}",
+            text::short_line(&line.reason, 300)
+        ),
+        RetryKind::Retry | RetryKind::Wait => text::short_line(&line.reason, 300),
+    };
+    let delay = text::duration(line.delay_ms);
+    match (line.how, is_long) {
+        (RetryKind::Retry, false) => format!("retry {n} of {of}"),
+        (RetryKind::Retry, true) => format!("Implementation retry {n}/{of}"),
+        (RetryKind::Output | RetryKind::Nudge, false) => format!("nudge {n} of {of}: {why}"),
+        (RetryKind::Output, true) => format!("Asking for the value ({n}/{of}): {why}"),
+        (RetryKind::Nudge, true) => {
             let (attempt, all) = (n.saturating_add(1), of.saturating_add(1));
-            format!(
-                "{}. Retrying (attempt {attempt}/{all})...",
-                instead_of_work(last, reason)
-            )
+            format!("{why}. Retrying (attempt {attempt}/{all})...")
         }
+        (RetryKind::Wait, false) => format!("wait {n} of {of}, {delay}: {why}"),
+        (RetryKind::Wait, true) => format!("Waiting {delay} ({n}/{of}): {why}"),
     }
 }
 
-/// Why the agent is asked for the value of the output schema.
-fn no_value(reason: &str) -> String {
-    format!(
-        "the final message does not fit the output schema: {}",
-        text::short_line(reason, 300)
-    )
-}
-
-/// Successful nudges, in the words of the log. `unchanged` is the assessment of the last turn without a
-/// change.
-pub fn resolved(k: u32, of: u32, unchanged: Option<AssessmentKind>) -> String {
-    let what = match unchanged {
+/// Successful nudges, in the words of the log: what the last turn without a change did instead.
+pub fn resolved(k: u32, of: u32, event: &Event, summary: &RunSummary) -> String {
+    let mut turns = turns_of(event, summary).iter().rev();
+    let unchanged = turns.find(|turn| turn.assessment != AssessmentKind::Changed);
+    let what = match unchanged.map(|turn| turn.assessment) {
         Some(AssessmentKind::PlanningOnly) => "Planning without changes",
         Some(AssessmentKind::AwaitingInput) => "Waiting for an answer",
         Some(AssessmentKind::ReportsBlocked) => "Being blocked",
@@ -98,40 +69,44 @@ pub fn resolved(k: u32, of: u32, unchanged: Option<AssessmentKind>) -> String {
     format!("{what} resolved on attempt {k}/{of}")
 }
 
-/// The outcome of a task in one line, with the failing checks if it is not done.
-pub fn task_message(task: &TaskSummary) -> String {
+/// The turns of the task of an event.
+fn turns_of<'s>(event: &Event, summary: &'s RunSummary) -> &'s [TurnSummary] {
+    let task = event.place.task.as_deref().and_then(|id| summary.task(id));
+    task.map_or(&[], |task| &task.turns)
+}
+
+/// How a task stands, why, and what happened, with the failing checks if nothing was done.
+pub fn standing(task: &TaskSummary) -> String {
+    let word = task.standing().as_str();
+    // The message of a passed task already says why it is done.
+    let is_said = |reason: &Reason| *reason == Reason::Verified || reason.as_str() == word;
+    let reason = task.reason.filter(|reason| !is_said(reason));
+    let reason = reason.map_or_else(String::new, |reason| format!(" ({})", reason.as_str()));
     let failing = match task.reason {
         Some(Reason::NoProgress | Reason::PlanningOnly) => task.failing_checks(),
         _ => None,
     };
-    match failing {
-        None => task.message.clone(),
-        Some(0) => format!("{}; every check passes", task.message),
-        Some(1) => format!("{}; 1 check fails", task.message),
-        Some(n) => format!("{}; {n} checks fail", task.message),
-    }
+    let failing = match failing {
+        None => String::new(),
+        Some(0) => "; every check passes".to_owned(),
+        Some(1) => "; 1 check fails".to_owned(),
+        Some(n) => format!("; {n} checks fail"),
+    };
+    let message = text::short_line(&task.message, 400);
+    format!("{word}{reason}: {message}{failing}")
 }
 
-/// The assessment of the task's last turn.
-pub fn last_assessment(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
-    let task = summary.task(task?)?;
-    task.turns.last().map(|turn| turn.assessment)
-}
-
-/// The assessment of the last turn that left no change.
-pub fn last_unchanged(summary: &RunSummary, task: Option<&str>) -> Option<AssessmentKind> {
-    let task = summary.task(task?)?;
-    let mut turns = task.turns.iter().rev().map(|turn| turn.assessment);
-    turns.find(|kind| *kind != AssessmentKind::Changed)
-}
-
-fn instead_of_work(last: LastTurn, reason: &str) -> String {
-    let (last, place) = last;
-    let role = place.map_or(Role::Implementer, |place| place.role);
+fn instead_of_work(line: &RetryLine, event: &Event, summary: &RunSummary) -> String {
+    let role = event
+        .place
+        .phase
+        .map_or(Role::Implementer, |place| place.role);
     let who = text::upper_first(role.as_str());
     // In these phases, the reason names the goal.
-    let is_asked_for = place.is_some_and(|place| matches!(place.phase, Phase::Red | Phase::Fix));
-    let known = match last.filter(|_| !is_asked_for) {
+    let is_asked_for =
+        (event.place.phase).is_some_and(|place| matches!(place.phase, Phase::Red | Phase::Fix));
+    let last = turns_of(event, summary).last().filter(|_| !is_asked_for);
+    let known = match last.map(|turn| turn.assessment) {
         Some(AssessmentKind::PlanningOnly) => "appears to have planned but not executed",
         Some(AssessmentKind::AwaitingInput) => "asked instead of executing",
         Some(AssessmentKind::ReportsBlocked) => {
@@ -143,13 +118,10 @@ fn instead_of_work(last: LastTurn, reason: &str) -> String {
         }
         Some(AssessmentKind::Empty) => "ended without a message or a change",
         Some(AssessmentKind::NoChange) => "changed no file",
+        _ if line.reason.trim().is_empty() => "changed no file",
         _ => {
-            let reason = text::short_line(reason, 200);
-            return if reason.is_empty() {
-                format!("{who} changed no file")
-            } else {
-                format!("{who}: {}", reason.trim_end_matches('.'))
-            };
+            let reason = text::short_line(&line.reason, 200);
+            return format!("{who}: {}", reason.trim_end_matches('.'));
         }
     };
     format!("{who} {known}")
@@ -166,38 +138,36 @@ pub fn finding_state(finding: &Finding) -> String {
 
 /// What became of the commits on the remote, in one line.
 pub fn push(push: &PushLine) -> String {
-    let head = push
-        .head
-        .as_deref()
-        .map_or(String::new(), |id| format!(" at {}", short_id(id)));
-    let (word, branch) = match (&push.rescue, push.pushed) {
-        (_, true) => ("pushed", &push.branch),
-        (Some(rescue), false) => ("rescued to", rescue),
-        (None, false) => ("not pushed", &push.branch),
+    let (word, branch) = match &push.rescue {
+        _ if push.pushed => ("pushed", &push.branch),
+        Some(rescue) => ("rescued to", rescue),
+        None => ("not pushed", &push.branch),
     };
-    let branch = text::short_line(branch, 200);
-    let detail = text::short_line(&push.detail, 500);
-    format!("{word} {branch}{head}: {detail}")
+    let head = push.head.iter().map(|id| format!(" at {}", short_id(id)));
+    format!(
+        "{word} {}{}: {}",
+        text::short_line(branch, 200),
+        head.collect::<String>(),
+        text::short_line(&push.detail, 500)
+    )
 }
 
 /// A review in one line.
 pub fn review(review: &ReviewSummary) -> String {
-    let verdict = review.verdict.as_str();
+    let ReviewSummary { round, of, .. } = review;
     let missing = if review.incomplete {
         " (no verdict)"
     } else {
         ""
     };
-    let found = match (review.verdict, review.open) {
-        (ReviewVerdict::Acceptable, _) => String::new(),
-        (ReviewVerdict::NeedsFixes, open) => {
-            format!(", {} open", text::count(u64::from(open), "finding"))
+    let found = match review.verdict {
+        ReviewVerdict::Acceptable => String::new(),
+        ReviewVerdict::NeedsFixes => {
+            format!(", {} open", text::count(u64::from(review.open), "finding"))
         }
     };
-    format!(
-        "review {} of at most {}: {verdict}{missing}{found}",
-        review.round, review.of
-    )
+    let verdict = review.verdict.as_str();
+    format!("review {round} of at most {of}: {verdict}{missing}{found}")
 }
 
 /// The tests that a check has counted, after its outcome; empty if it has counted none.
@@ -205,12 +175,7 @@ pub fn counts(result: &CheckResult) -> String {
     let failed = result.counts.failed.filter(|&n| n > 0);
     let failed = failed.map(|n| format!("{n} failed"));
     let passed = result.counts.passed.map(|n| format!("{n} passed"));
-    let parts: Vec<String> = failed.into_iter().chain(passed).collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!(": {}", parts.join(", "))
-    }
+    text::behind(": ", &text::joined(", ", failed.into_iter().chain(passed)))
 }
 
 /// The assessment of a turn in words. How an agent stopped is in the detail.
@@ -242,18 +207,12 @@ pub fn assessment(kind: AssessmentKind, detail: &str) -> String {
 /// A status in words for people.
 pub fn status(status: RunStatus) -> &'static str {
     match status {
-        RunStatus::Success => "success",
-        RunStatus::Unverified => "unverified",
-        RunStatus::Answered => "answered",
         RunStatus::NoWork => "no work",
-        RunStatus::Failed => "failed",
         RunStatus::Partial => "partly done",
-        RunStatus::Invalid => "invalid",
-        RunStatus::Blocked => "blocked",
         RunStatus::Environment => "environment not usable",
         RunStatus::Budget => "budget used up",
         RunStatus::Deadline => "deadline reached",
-        RunStatus::Cancelled => "cancelled",
+        status => status.as_str(),
     }
 }
 
@@ -305,7 +264,21 @@ pub fn last_words(task: &TaskSummary) -> Option<(&'static str, &str)> {
         Some(Reason::Verified) => "Plan",
         _ => "Question of the agent",
     };
-    Some((heading, task.answer.as_deref().or(task.question())?))
+    Some((heading, task.work.answer.as_deref().or(task.question())?))
+}
+
+/// The parts of an agent's report that it cannot do the task, with their headings.
+pub fn report(report: &FailedReport) -> impl Iterator<Item = (&'static str, &str)> {
+    let parts = [
+        ("The agent reports", Some(&report.summary)),
+        ("Requirements", report.requirements.as_ref()),
+        ("Problems", report.problems.as_ref()),
+        ("Possible solutions", report.solutions.as_ref()),
+    ];
+    let parts = parts
+        .into_iter()
+        .filter_map(|(heading, words)| Some((heading, words?.trim())));
+    parts.filter(|(_, words)| !words.is_empty())
 }
 
 /// The progress of a turn in one line.
@@ -317,62 +290,42 @@ pub fn turn_progress(progress: &TurnProgress) -> String {
         changed.map(|count| format!("{} changed", text::count(count, "file"))),
         usage(&progress.usage),
     ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let parts = text::joined(" · ", parts.into_iter().flatten());
     let elapsed = text::duration(progress.elapsed_ms);
-    if parts.is_empty() {
-        format!("still working after {elapsed}")
-    } else {
-        format!("still working after {elapsed}: {}", parts.join(" · "))
-    }
+    format!(
+        "still working after {elapsed}{}",
+        text::behind(": ", &parts)
+    )
 }
 
 /// Tokens and cost in one phrase, if any of them is known.
 pub fn usage(usage: &Usage) -> Option<String> {
-    let tokens = match (usage.tokens_in, usage.tokens_out) {
-        (None, None) => None,
-        (a, b) => {
-            let part = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
-            let cached = usage.tokens_cached.filter(|cached| *cached > 0);
-            let cached = cached
-                .map(|n| format!(" ({} cached)", text::tokens(n)))
-                .unwrap_or_default();
-            Some(format!("{} in{cached} / {} out tokens", part(a), part(b)))
-        }
-    };
+    let part = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), text::tokens);
+    let (sent, got) = (part(usage.tokens_in), part(usage.tokens_out));
+    let cached = usage.tokens_cached.filter(|cached| *cached > 0);
+    let cached = cached.map_or_else(String::new, |n| format!(" ({} cached)", text::tokens(n)));
+    let tokens = usage.tokens_in.or(usage.tokens_out);
+    let tokens = tokens.map(|_| format!("{sent} in{cached} / {got} out tokens"));
     let cost = usage.cost_usd.map(text::dollars);
-    let parts: Vec<String> = tokens.into_iter().chain(cost).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let parts = text::joined(", ", tokens.into_iter().chain(cost));
+    (!parts.is_empty()).then_some(parts)
 }
 
 /// What the checks show of a task, in one line; empty if nothing is known.
 pub fn evidence(task: &TaskSummary) -> String {
-    let says: Vec<String> = task.evidence.iter().map(EvidenceLine::says).collect();
-    says.join("; ")
+    let lines = task.work.evidence.iter();
+    text::joined("; ", lines.map(EvidenceLine::says))
 }
 
 /// The first signals of a task, in one line; empty if it has none.
 pub fn signals(task: &TaskSummary) -> String {
-    let shown: Vec<String> = task
-        .signals
-        .iter()
-        .take(MAX_SIGNALS)
-        .map(Signal::says)
-        .collect();
-    let more = task.signals.len().saturating_sub(shown.len());
-    match (shown.is_empty(), more) {
-        (true, _) => String::new(),
-        (false, 0) => format!("worth a look: {}", shown.join("; ")),
-        (false, more) => format!("worth a look: {}; and {more} more", shown.join("; ")),
-    }
+    let says = task.work.signals.iter().map(Signal::says);
+    let says = text::first_of(says, MAX_SIGNALS, |more| format!("and {more} more"));
+    text::behind("worth a look: ", &says.join("; "))
 }
 
 /// Maximum number of signals of a task in one line.
 const MAX_SIGNALS: usize = 3;
-
-/// Whether a task has proofs: checks that were run to find out what a verdict is worth.
-pub fn has_proofs(task: &TaskSummary) -> bool {
-    !task.proofs.is_empty()
-}
 
 /// The failing tests, if the cause of any is known.
 pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
@@ -386,23 +339,23 @@ pub fn blamed(tests: &[BlamedTest]) -> &[BlamedTest] {
 /// Whether the message of a finished task says more than that its checks passed: they did not, not as before, or
 /// not each time.
 pub fn is_done_with_a_reservation(task: &TaskSummary) -> bool {
-    let fails = task.reason == Some(Reason::Unverified) && !task.failing_tests.is_empty();
-    let is_flaky = task.reason == Some(Reason::Verified)
-        && task
-            .failing_tests
-            .iter()
-            .any(|test| test.blame == Blame::Flaky);
-    let is_unproved = task.reason == Some(Reason::ChangedExpectations);
-    task.status == TaskEnd::Done && (fails || is_flaky || is_unproved)
+    let mut tests = task.work.failing_tests.iter();
+    task.status == TaskEnd::Done
+        && match task.reason {
+            Some(Reason::Unverified) => tests.next().is_some(),
+            Some(Reason::Verified) => tests.any(|test| test.blame == Blame::Flaky),
+            Some(Reason::ChangedExpectations) => true,
+            _ => false,
+        }
 }
 
 /// The tasks with the reason of a run's end that are not plainly done.
 pub fn decisive(summary: &RunSummary, reason: Reason) -> Vec<&TaskSummary> {
-    let of_reason = |task: &&TaskSummary| task.reason == Some(reason);
-    let tasks = summary.tasks.iter().filter(of_reason);
-    tasks
-        .filter(|task| task.status != TaskEnd::Done || is_done_with_a_reservation(task))
-        .collect()
+    let is_decisive = |task: &&TaskSummary| {
+        task.reason == Some(reason)
+            && (task.status != TaskEnd::Done || is_done_with_a_reservation(task))
+    };
+    summary.tasks.iter().filter(is_decisive).collect()
 }
 
 /// The end of a run in words, where no single task decided it.
@@ -421,10 +374,8 @@ pub fn end(summary: &RunSummary, reason: Reason) -> String {
 
 /// The first line of the error that ended the run.
 fn error(summary: &RunSummary) -> Option<String> {
-    let mut topics = summary.warning_topics.iter().rev();
-    let is_error = |line: &&TopicLine| matches!(line.topic, WarningTopic::Error { .. });
-    let text = summary.warnings.get(topics.find(is_error)?.warning)?;
-    let first = text.lines().next()?.trim_end_matches(':');
+    let (message, _) = summary.last_error()?;
+    let first = message.lines().next()?.trim_end_matches(':');
     Some(text::short_line(first, 300))
 }
 
@@ -432,9 +383,4 @@ fn error(summary: &RunSummary) -> Option<String> {
 pub fn short_id(id: &str) -> String {
     let id = text::line(id);
     id.chars().take(12).collect()
-}
-
-/// Whether a task was worked on but is not done.
-pub fn is_undone(task: &TaskSummary) -> bool {
-    task.reason.is_some() && task.status != TaskEnd::Done
 }

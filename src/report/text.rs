@@ -1,7 +1,7 @@
 //! Cleans foreign text for display, and formats values that every report shows in the same way.
 
 pub use crate::domain::spend::dollars;
-pub use crate::domain::text::{count, is_invisible};
+pub use crate::domain::text::{count, is_invisible, some_of};
 use std::borrow::Cow;
 use unicode_width::UnicodeWidthChar;
 
@@ -18,6 +18,12 @@ pub fn line(text: &str) -> String {
 /// Like [`line`], with at most `max` characters, including an ellipsis if something was cut.
 pub fn short_line(text: &str, max: usize) -> String {
     clip_chars(&beginning(text, max), max).into_owned()
+}
+
+/// Like [`line`], with the spaces at its start.
+pub fn indented(text: &str) -> String {
+    let words = text.trim_start_matches(' ');
+    " ".repeat(text.len() - words.len()) + &line(words)
 }
 
 /// Like [`line`], but of a long text only the first lines, with more than `most` characters.
@@ -130,18 +136,30 @@ pub fn duration(ms: u64) -> String {
 
 /// A number with a short unit: `950`, `12.3k`, `4.1M`.
 pub fn tokens(n: u64) -> String {
-    let scaled = |unit: u64| (n / unit, n % unit * 10 / unit);
+    let scaled = |unit: u64| format!("{}.{}", n / unit, n % unit * 10 / unit);
     match n {
         0..1_000 => n.to_string(),
-        1_000..1_000_000 => {
-            let (whole, tenth) = scaled(1_000);
-            format!("{whole}.{tenth}k")
-        }
-        _ => {
-            let (whole, tenth) = scaled(1_000_000);
-            format!("{whole}.{tenth}M")
-        }
+        1_000..1_000_000 => scaled(1_000) + "k",
+        _ => scaled(1_000_000) + "M",
     }
+}
+
+/// The text behind some words, or nothing if it is empty.
+pub fn behind(words: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("{words}{text}"),
+    }
+}
+
+/// The texts that are not empty, with this between them.
+pub fn joined<T: AsRef<str>>(between: &str, texts: impl IntoIterator<Item = T>) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        let before = if joined.is_empty() { "" } else { between };
+        joined += &behind(before, text.as_ref());
+    }
+    joined
 }
 
 /// The first lines of a list, and a last one about the number of the others.
@@ -154,15 +172,6 @@ pub fn first_of<T>(
     let more = lines.count() as u64;
     shown.extend((more > 0).then(|| rest(more)));
     shown
-}
-
-/// The first names of a list, and the number of the others.
-pub fn some_of(names: &[String], most: usize) -> String {
-    let mut shown: Vec<String> = names.iter().take(most).map(|name| line(name)).collect();
-    if names.len() > most {
-        shown.push(format!("{} more", names.len() - most));
-    }
-    shown.join(", ")
 }
 
 /// Whether a text has only characters of ASCII that can be seen, and spaces, as nearly every line has.
@@ -212,7 +221,8 @@ fn is_joined(c: char) -> bool {
 
 /// The start of a run in UTC to the minute, from the start of its id.
 pub fn time_of_id(id: &str) -> Option<String> {
-    moment_of_id(id).map(|at| at.strftime("%Y-%m-%d %H:%M UTC").to_string())
+    let at = moment_of_id(id)?;
+    Some(at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// The start of a run, from its id.

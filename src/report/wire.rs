@@ -1,12 +1,12 @@
 //! The public form of events (`--events`, `sprag schema event`), which internal changes leave as it is.
 
 use super::{sentence, text};
-use crate::domain::agent::{AgentEvent, Usage};
-use crate::domain::attempt::{PhaseName, Proof, ProofWord};
+use crate::domain::agent::AgentEvent;
+use crate::domain::attempt::ProofWord;
 use crate::domain::checks::verdict::{CheckKind, CheckOutcome, CheckResult};
-use crate::domain::event::{Event, EventKind, TaskEnded, WarningTopic};
+use crate::domain::event::{Event, EventKind, EventPlace, TaskEnded, TaskWork, WarningTopic};
 use crate::domain::outcome::{Reason, TaskEnd, signal_name};
-use crate::domain::summary::{HistoryLine, RunSummary};
+use crate::domain::summary::RunSummary;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::Value;
@@ -27,21 +27,9 @@ pub struct WireEvent {
     /// What happened.
     #[serde(flatten)]
     pub body: Body,
-    /// The task's id, if it applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<String>,
-    /// The attempt, if it applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attempt: Option<u32>,
-    /// The turn, if it applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turn: Option<u32>,
-    /// The proof during which the event happened, if any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub proof: Option<Proof>,
-    /// Role, cycle and phase, if the task has several phases.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub place: Option<PhaseName>,
+    /// Where in the run it happened.
+    #[serde(flatten)]
+    pub place: EventPlace,
 }
 
 /// What happened, by name.
@@ -103,13 +91,6 @@ pub enum OtherForm {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reasoning: bool,
     },
-    /// Tokens and cost so far; `null` means unknown, not zero.
-    #[serde(rename = "agent.usage")]
-    AgentUsage {
-        /// The values that are known.
-        #[serde(flatten)]
-        usage: Usage,
-    },
     /// A check ended.
     #[serde(rename = "check.ended")]
     CheckEnded {
@@ -136,9 +117,6 @@ pub enum OtherForm {
         /// The first errors, one line each.
         errors: Vec<String>,
     },
-    /// A proof began: the checks run on another tree, or again on the same tree.
-    #[serde(rename = "proof.started")]
-    ProofStarted {},
     /// A proof ended, and the work tree is restored.
     #[serde(rename = "proof.ended")]
     ProofEnded {
@@ -168,24 +146,11 @@ pub enum OtherForm {
         turns: u32,
         /// The number of nudges.
         nudges: u32,
-        /// The number of verifications.
-        verifications: u32,
-        /// The results of the attempts.
-        history: Vec<HistoryLine>,
         /// Whether the task left any change.
         changes_made: bool,
-        /// Files changed by the task.
-        changed_files: Vec<String>,
-        /// The agent's answer, or the question that it asks; absent if the task ended otherwise.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        answer: Option<String>,
-        /// The value that the task returned for the run's output schema; absent if there is none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        structured_output: Option<Value>,
-        /// The path of the patch with the failed work, relative to the run directory.
-        patch: Option<String>,
-        /// The number of commits that the agent made itself.
-        agent_commits: u32,
+        /// What it left.
+        #[serde(flatten)]
+        work: Box<TaskWork>,
         /// The duration in milliseconds.
         duration_ms: u64,
     },
@@ -252,53 +217,33 @@ impl WireEvent {
             ts: event.ts.clone(),
             elapsed_ms: event.elapsed_ms,
             body: Body::new(event, summary),
-            task: event.task.clone(),
-            attempt: event.attempt,
-            turn: event.turn,
-            proof: event.proof,
-            place: event.phase,
+            place: event.place.clone(),
         }
     }
 }
 
 impl Body {
     fn new(event: &Event, summary: &RunSummary) -> Self {
-        let task = event.task.as_deref();
         let mut same = event.kind.clone();
         match &mut same {
-            EventKind::RunStarted(started) => started.hide(),
             EventKind::TurnAssessed(line) => {
                 line.indicators = sentence::indicators(&line.indicators);
                 line.builtin = None;
             }
-            EventKind::RetryScheduled {
-                how,
-                n,
-                of,
-                reason,
-                indicators,
-                delay_ms,
-                message,
-            } => {
-                let last = (sentence::last_assessment(summary, task), event.phase);
-                *message = sentence::scheduled(*how, *n, *of, reason, *delay_ms, last);
-                *indicators = sentence::indicators(indicators);
+            EventKind::RetryScheduled(line) => {
+                line.message = sentence::retry(line, event, summary, true);
+                line.indicators = sentence::indicators(&line.indicators);
             }
             _ => {}
         }
         match same {
             EventKind::Agent(AgentEvent::Message { text }) => Self::message(text, false),
             EventKind::Agent(AgentEvent::Reasoning { text }) => Self::message(text, true),
-            EventKind::Agent(AgentEvent::Usage(usage)) => {
-                Self::Other(OtherForm::AgentUsage { usage })
-            }
             EventKind::CheckEnded(result) => Self::Other((*result).into()),
             EventKind::NudgeResolved { k, of } => {
-                let unchanged = sentence::last_unchanged(summary, task);
-                let message = sentence::resolved(k, of, unchanged);
+                let message = sentence::resolved(k, of, event, summary);
                 Self::note(message, WireNote::NudgeResolved, Some((k, of)), Vec::new())
             }
-            EventKind::ProofStarted { .. } => Self::Other(OtherForm::ProofStarted {}),
             EventKind::ProofEnded(line) => Self::Other(OtherForm::ProofEnded {
                 result: line.result,
                 message: line.says(),
@@ -379,14 +324,8 @@ impl From<TaskEnded> for OtherForm {
             attempts: ended.attempts,
             turns: ended.turns,
             nudges: ended.nudges,
-            verifications: ended.verifications,
-            history: ended.history.iter().map(HistoryLine::from).collect(),
             changes_made: ended.changes_made,
-            changed_files: ended.changed_files,
-            answer: ended.answer,
-            structured_output: ended.structured_output,
-            patch: ended.patch,
-            agent_commits: ended.agent_commits,
+            work: Box::new(ended.work),
             duration_ms: ended.elapsed_ms,
         }
     }

@@ -17,25 +17,16 @@ pub struct WorkflowCommands {
     log: ActionsLog,
     annotates: bool,
     in_group: bool,
-    failure: Option<io::Error>,
 }
 
 impl WorkflowCommands {
-    /// Writes to `log`, which the console also writes to.
-    pub fn new(log: ActionsLog) -> Self {
+    /// Writes to `log`, which the console also writes to. Without `annotates` only groups, for runs whose annotations
+    /// are shown elsewhere.
+    pub fn new(log: ActionsLog, annotates: bool) -> Self {
         Self {
             log,
-            annotates: true,
+            annotates,
             in_group: false,
-            failure: None,
-        }
-    }
-
-    /// Writes only groups, for runs whose annotations are shown elsewhere.
-    pub fn groups_only(log: ActionsLog) -> Self {
-        Self {
-            annotates: false,
-            ..Self::new(log)
         }
     }
 
@@ -51,10 +42,8 @@ impl WorkflowCommands {
         match &event.kind {
             EventKind::TaskStarted { title } => {
                 self.in_group = true;
-                commands.push(group(&format!(
-                    "{} {title}",
-                    event.task.as_deref().unwrap_or("")
-                )));
+                let task = event.place.task.as_deref().unwrap_or("");
+                commands.push(group(&format!("{task} {title}")));
             }
             EventKind::RunEnded { .. } if self.annotates => {
                 commands.extend(annotation_commands(&annotations(summary)));
@@ -66,18 +55,13 @@ impl WorkflowCommands {
 }
 
 impl Reporter for WorkflowCommands {
-    fn report(&mut self, event: &Event, summary: &RunSummary) {
+    fn report(&mut self, event: &Event, summary: &RunSummary) -> io::Result<()> {
         let commands = self.commands(event, summary);
-        let written = self.log.command(&commands);
-        let finished = match event.kind {
+        self.log.command(&commands)?;
+        match event.kind {
             EventKind::RunEnded { .. } => self.log.finish(),
             _ => Ok(()),
-        };
-        self.failure = written.and(finished).err();
-    }
-
-    fn failure(&mut self) -> Option<String> {
-        self.failure.take().map(|error| error.to_string())
+        }
     }
 }
 
@@ -89,33 +73,22 @@ pub fn group(title: &str) -> String {
 /// Annotations as commands, within the number that GitHub shows for a step. The last one of each level counts
 /// those left out.
 pub fn annotation_commands(notes: &[Annotation]) -> Vec<String> {
-    [Level::Error, Level::Warning, Level::Notice]
-        .into_iter()
-        .flat_map(|level| {
-            let of_level: Vec<&Annotation> =
-                notes.iter().filter(|note| note.level == level).collect();
-            let shown = if of_level.len() > MAX_PER_LEVEL {
-                MAX_PER_LEVEL - 1
-            } else {
-                of_level.len()
-            };
-            let rest = of_level.len() - shown;
-            let mut commands: Vec<String> = of_level
-                .iter()
-                .take(shown)
-                .map(|note| command(note))
-                .collect();
-            if rest > 0 {
-                let more = text::count(rest as u64, name(level));
-                commands.push(format!(
-                    "::{} title=Sprag::{}",
-                    name(level),
-                    data(&format!("{more} more: see the step summary"))
-                ));
-            }
-            commands
-        })
-        .collect()
+    let levels = [Level::Error, Level::Warning, Level::Notice];
+    let commands = levels.map(|level| of_level(notes, level));
+    commands.concat()
+}
+
+fn of_level(notes: &[Annotation], level: Level) -> Vec<String> {
+    let notes = notes.iter().filter(|note| note.level == level);
+    let mut commands: Vec<String> = notes.map(command).collect();
+    if commands.len() > MAX_PER_LEVEL {
+        let rest = commands.split_off(MAX_PER_LEVEL - 1).len();
+        let (name, more) = (name(level), text::count(rest as u64, name(level)));
+        commands.push(format!(
+            "::{name} title=Sprag::{more} more: see the step summary"
+        ));
+    }
+    commands
 }
 
 fn command(note: &Annotation) -> String {
@@ -125,16 +98,16 @@ fn command(note: &Annotation) -> String {
         ("endLine", note.end_line.filter(|_| note.line.is_some())),
         ("col", first),
         ("endColumn", last.filter(|_| last != first)),
-    ]
-    .into_iter()
-    .filter_map(|(name, number)| Some((name, number?)));
-    let place: String = place
-        .map(|(name, number)| format!(",{name}={number}"))
-        .collect();
+    ];
+    let place = place.map(|(name, number)| {
+        let number = number.map(|number| format!(",{name}={number}"));
+        number.unwrap_or_default()
+    });
     format!(
-        "::{} file={}{place},title={}::{}",
+        "::{} file={}{},title={}::{}",
         name(note.level),
         property(&note.path),
+        place.concat(),
         property(&note.title),
         data(&note.message)
     )
@@ -245,7 +218,7 @@ mod tests {
     #[test]
     fn without_a_plan_file_notes_are_on_github() {
         let mut summary = samples::planning_only();
-        summary.plan.path = None;
+        summary.facts.plan.path = None;
         assert!(
             annotations(&summary)
                 .iter()

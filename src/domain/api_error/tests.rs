@@ -6,7 +6,7 @@ use proptest::prelude::*;
 type Classified = Option<(ApiErrorClass, Option<u16>, Option<u64>)>;
 
 fn told(text: &str) -> Classified {
-    classify_error_text(text).map(|e| (e.class, e.status, e.retry_after_ms))
+    classify(None, text).map(|e| (e.class, e.status, e.retry_after_ms))
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_final_error_of_unknown_words_is_a_failed_attempt() {
 
 #[test]
 fn the_remedy_is_given_for_a_login_only() {
-    let message = |text| classify_error_text(text).map(|error| with_remedy(error, "set X").message);
+    let message = |text| classify(None, text).map(|error| with_remedy(error, "set X").message);
     assert_eq!(message("status 401"), Some("status 401 (set X)".into()));
     assert_eq!(
         message("Not logged in"),

@@ -4,7 +4,7 @@ pub mod message;
 
 pub use super::agent::CutOff;
 use super::agent::{AgentReport, ApiError, ApiErrorClass};
-use super::api_error::{classify_error_text, classify_final};
+use super::api_error::{classify, classify_final};
 use super::snapshot::Snapshot;
 use super::text::{cap_chars, first_line, has_word};
 use message::{FailedReport, MessageClass, library_error, read_message};
@@ -184,7 +184,7 @@ fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
         return error_at_end(text);
     }
     match read_message(text, facts.report.final_message_cut).class {
-        MessageClass::Error => classify_error_text(library_error(text).unwrap_or(text)),
+        MessageClass::Error => classify(None, library_error(text).unwrap_or(text)),
         MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
         _ => None,
     }
@@ -202,7 +202,7 @@ fn error_at_end(text: &str) -> Option<ApiError> {
             ..classify_final(None, trace)
         })
     };
-    let error = message::error_at_end(text).and_then(classify_error_text);
+    let error = message::error_at_end(text).and_then(|text| classify(None, text));
     error.or_else(crash)
 }
 

@@ -14,7 +14,6 @@ use crate::assess::AssessmentKind;
 use crate::attempt::nudge::NudgeKind;
 use crate::checks::signals::Signal;
 use crate::outcome::Outcome;
-use crate::output_schema::StructuredOutput;
 use crate::settings::{Baseline, ProveNewTests, SignalPolicy, TestChangePolicy};
 use crate::snapshot::{Fingerprint, RevId};
 
@@ -468,8 +467,8 @@ fn undo(policy: &Policy, state: &TaskState) -> Step {
 pub(super) fn without_output(policy: &Policy, state: &TaskState) -> Option<Step> {
     let why = match &state.output {
         _ if !policy.wants_output => return None,
-        Some(StructuredOutput::Fits { .. }) => return None,
-        Some(StructuredOutput::Misfit { why }) => why.clone(),
+        Some(Ok(_)) => return None,
+        Some(Err(why)) => why.clone(),
         None => "there is no final message".to_owned(),
     };
     if let Some(end) = limit(policy, state) {

@@ -1,8 +1,9 @@
 //! The attempts of a task, and what belongs to each. A task with several phases counts the attempts of each phase
 //! anew, so a number alone does not name one.
 
-use super::{CheckLine, HistoryLine, TaskSummary, TurnSummary};
+use super::{CheckLine, TaskSummary, TurnSummary};
 use crate::attempt::{Phase, PhaseName};
+use crate::history::HistoryEntry;
 use std::fmt;
 
 /// The name of an attempt within its task.
@@ -24,11 +25,9 @@ impl AttemptName {
 impl fmt::Display for AttemptName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.counted {
-            None => write!(f, "{}", self.number),
+            None => self.number.fmt(f),
             Some((1, phase)) => write!(f, "{} of {}", self.number, phase.as_str()),
-            Some((round, phase)) => {
-                write!(f, "{} of {} in round {round}", self.number, phase.as_str())
-            }
+            Some((n, phase)) => write!(f, "{} of {} in round {n}", self.number, phase.as_str()),
         }
     }
 }
@@ -40,10 +39,10 @@ impl CheckLine {
     }
 }
 
-impl HistoryLine {
+impl HistoryEntry {
     /// The attempt whose result it is.
     pub fn attempt_name(&self) -> AttemptName {
-        AttemptName::new(self.attempt, self.place)
+        AttemptName::new(self.attempt, self.phase)
     }
 }
 
@@ -59,7 +58,7 @@ pub struct AttemptLines<'a> {
     /// The reviews of its work.
     pub reviews: Vec<&'a TurnSummary>,
     /// Its result; empty while it is under way.
-    pub history: Vec<&'a HistoryLine>,
+    pub history: Vec<&'a HistoryEntry>,
 }
 
 impl AttemptLines<'_> {
@@ -85,38 +84,36 @@ impl TaskSummary {
                 Some(known) => known,
                 None => all.push_mut(self.attempt_lines(name)),
             };
-            if is_review {
-                attempt.reviews.push(turn)
+            let turns = if is_review {
+                &mut attempt.reviews
             } else {
-                attempt.turns.push(turn)
-            }
+                &mut attempt.turns
+            };
+            turns.push(turn);
         }
         all
     }
 
     /// An attempt without its turns.
     fn attempt_lines(&self, name: AttemptName) -> AttemptLines<'_> {
-        let checks = self.checks.iter();
-        let history = self.history.iter();
+        let mut checks: Vec<&CheckLine> = self.checks.iter().collect();
+        checks.retain(|check| check.attempt_name() == name);
+        let mut history: Vec<&HistoryEntry> = self.work.history.iter().collect();
+        history.retain(|entry| entry.attempt_name() == name);
         AttemptLines {
             name,
             turns: Vec::new(),
-            checks: checks
-                .filter(|check| check.attempt_name() == name)
-                .collect(),
+            checks,
             reviews: Vec::new(),
-            history: history.filter(|line| line.attempt_name() == name).collect(),
+            history,
         }
     }
 
     /// The phase in which the attempt is counted that a review, or what follows one, belongs to.
     pub(super) fn counted_place(&self, place: PhaseName) -> PhaseName {
+        let known = self.turns.iter().rev().filter_map(|turn| turn.place);
+        let mut places = std::iter::once(place).chain(known);
         let is_counted = |place: &PhaseName| place.counted_in().is_some();
-        let mut counted = self.turns.iter().rev().filter_map(|turn| turn.place);
-        if is_counted(&place) {
-            place
-        } else {
-            counted.find(is_counted).unwrap_or(place)
-        }
+        places.find(is_counted).unwrap_or(place)
     }
 }

@@ -1,13 +1,15 @@
 //! Converts the values of events to the parts of a summary.
 
-use super::{CheckLine, HistoryLine, TaskSummary};
+use super::{CheckLine, TaskSummary};
 use crate::assess::AssessmentKind;
 use crate::attempt::{Blame, BlamedTest, PhaseName};
 use crate::checks::verdict::{CheckOutcome, CheckResult};
-use crate::event::{TaskEnded, TaskLine};
-use crate::history::HistoryEntry;
+use crate::event::TaskLine;
 use crate::outcome::{Outcome, TaskEnd, listed};
 use std::collections::BTreeMap;
+
+/// The message of a task that is still to be done.
+const NOT_REACHED: &str = "not reached";
 
 impl TaskSummary {
     /// Applies the verification's result for the last turn to the turn's session too.
@@ -20,12 +22,12 @@ impl TaskSummary {
 
     /// A description of the task's end, which mentions what its last unchanged turn did, and the work that
     /// was not committed because commits are off.
-    pub(super) fn end_message(&self, ended: &TaskEnded) -> String {
+    pub(super) fn end_message(&self, outcome: &Outcome) -> String {
         let last = self.turns.last().map(|turn| turn.assessment);
-        let is_left = ended.outcome.commit().is_none()
-            && ended.agent_commits == 0
-            && !ended.changed_files.is_empty();
-        let message = match (&ended.outcome, last) {
+        let is_left = outcome.commit().is_none()
+            && self.work.agent_commits == 0
+            && !self.work.changed_files.is_empty();
+        let message = match (outcome, last) {
             (Outcome::PlanningOnly, Some(AssessmentKind::AwaitingInput)) => {
                 "the agent asked and waited, and never changed a file".into()
             }
@@ -38,19 +40,21 @@ impl TaskSummary {
             (Outcome::Unverified { accepted: true, .. }, _) if is_left => {
                 "no check confirms the work; the changes are left uncommitted".into()
             }
-            _ => ended.outcome.message(),
+            _ => outcome.message(),
         };
-        let flaky = ended
-            .failing_tests
-            .iter()
-            .filter(|test| test.blame == Blame::Flaky);
+        let is_flaky = |test: &&BlamedTest| test.blame == Blame::Flaky;
+        let flaky = self.work.failing_tests.iter().filter(is_flaky);
         let flaky: Vec<String> = flaky.map(BlamedTest::name).collect();
-        match &ended.outcome {
-            Outcome::Verified { .. } if !flaky.is_empty() => {
-                format!("{message}; flaky: {}", listed(&flaky))
-            }
-            _ => message,
+        if flaky.is_empty() || !matches!(outcome, Outcome::Verified { .. }) {
+            message
+        } else {
+            format!("{message}; flaky: {}", listed(&flaky))
         }
+    }
+
+    /// Whether it was worked on but is not done.
+    pub fn is_undone(&self) -> bool {
+        self.reason.is_some() && self.status != TaskEnd::Done
     }
 
     /// The question with which an unfinished task ended, if its last turn changed nothing.
@@ -62,62 +66,42 @@ impl TaskSummary {
     /// The number of checks that failed in their last run; `None` if none ran.
     pub fn failing_checks(&self) -> Option<usize> {
         let attempt = self.checks.last()?.attempt_name();
-        let last = self
-            .checks
-            .iter()
-            .filter(|check| check.attempt_name() == attempt);
-        let verdicts: BTreeMap<&str, bool> = last
+        let checks = self.checks.iter();
+        let verdicts: BTreeMap<&str, bool> = checks
+            .filter(|check| check.attempt_name() == attempt)
             .map(|check| (check.name.as_str(), check.passed))
             .collect();
         Some(verdicts.values().filter(|passed| !**passed).count())
     }
 
     pub(super) fn begin_anew(&mut self) {
-        let line = TaskLine {
-            id: self.id.clone(),
-            title: self.title.clone(),
-            done: false,
-            selected: self.selected,
-            line: self.line,
-            max_retries: self.max_retries,
-        };
-        let usage = self.usage;
         *self = Self {
-            usage,
-            ..Self::from_line(&line)
+            id: std::mem::take(&mut self.id),
+            title: std::mem::take(&mut self.title),
+            max_retries: self.max_retries,
+            message: NOT_REACHED.into(),
+            line: self.line,
+            selected: self.selected,
+            usage: self.usage,
+            ..Self::default()
         };
     }
 
     pub(super) fn from_line(line: &TaskLine) -> Self {
+        let (status, message) = match (line.done, line.selected) {
+            (true, _) => (TaskEnd::Done, "done before this run"),
+            (false, true) => (TaskEnd::Pending, NOT_REACHED),
+            (false, false) => (TaskEnd::Pending, "not selected"),
+        };
         Self {
             id: line.id.clone(),
             title: line.title.clone(),
-            status: if line.done {
-                TaskEnd::Done
-            } else {
-                TaskEnd::Pending
-            },
+            status,
             max_retries: line.max_retries,
-            message: match (line.done, line.selected) {
-                (true, _) => "done before this run".into(),
-                (false, true) => "not reached".into(),
-                (false, false) => "not selected".into(),
-            },
+            message: message.into(),
             line: line.line,
             selected: line.selected,
             ..Self::default()
-        }
-    }
-}
-
-impl From<&HistoryEntry> for HistoryLine {
-    fn from(entry: &HistoryEntry) -> Self {
-        Self {
-            attempt: entry.attempt,
-            place: entry.phase,
-            changes: entry.changes.clone(),
-            outcome: entry.outcome.as_str().to_owned(),
-            errors: entry.errors.clone(),
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{RunSummary, TaskSummary, TurnSummary};
 use crate::attempt::Role;
-use crate::outcome::{Reason, TaskEnd, listed};
+use crate::outcome::{Conclusion, Reason, RunStatus, TaskEnd, listed};
+use crate::review;
 use crate::text::{count, some_of};
 use std::collections::BTreeSet;
 
@@ -31,7 +32,32 @@ pub enum Standing {
     Skipped,
 }
 
+/// The colour in which every report draws a task or a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hue {
+    /// It is done.
+    Green,
+    /// A person should look at it, or has to act.
+    Amber,
+    /// It failed.
+    Red,
+    /// It is not finished.
+    Grey,
+}
+
 impl Standing {
+    /// Its colour.
+    pub fn hue(self) -> Hue {
+        match self {
+            Self::Verified | Self::DoneBefore => Hue::Green,
+            Self::Unverified | Self::Answered | Self::Reviewed | Self::Waits | Self::Blocked => {
+                Hue::Amber
+            }
+            Self::Failed => Hue::Red,
+            Self::Pending | Self::Skipped => Hue::Grey,
+        }
+    }
+
     /// The word for a person.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -76,13 +102,23 @@ impl TaskSummary {
 }
 
 impl RunSummary {
+    /// The colour of the run.
+    pub fn hue(&self) -> Hue {
+        match self.status.map(RunStatus::conclusion) {
+            None => Hue::Grey,
+            _ if self.review_in_words().is_some() => Hue::Amber,
+            Some(Conclusion::Success) => Hue::Green,
+            Some(Conclusion::Failure) => Hue::Red,
+            Some(_) => Hue::Amber,
+        }
+    }
+
     /// The findings of a run that only reviews and asks for changes, in words. Such a run has done its work.
     pub fn review_in_words(&self) -> Option<String> {
         let [task] = self.tasks.as_slice() else {
             return None;
         };
-        let open = task.findings.iter().filter(|finding| !finding.resolved);
-        let open = open.count() as u64;
+        let open = review::open(&task.findings).count() as u64;
         let is_incomplete = task.reviews.last().is_some_and(|review| review.incomplete);
         (task.standing() == Standing::Reviewed).then(|| match open {
             0 if is_incomplete => "the reviewer gave no verdict".to_owned(),
@@ -93,12 +129,10 @@ impl RunSummary {
     /// The tasks of several that failed or are blocked, in words.
     fn failed_in_words(&self) -> String {
         let words = [Standing::Failed, Standing::Blocked].map(|standing| {
-            let tasks = self.tasks.iter().filter(|_| self.tasks.len() > 1);
-            let tasks = tasks.filter(|task| task.standing() == standing);
-            let ids: Vec<&str> = tasks.map(|task| task.id.as_str()).collect();
-            match ids.as_slice() {
-                [] => String::new(),
-                ids => format!(", {} {}", some_of(ids, 1), standing.as_str()),
+            let tasks = self.tasks.iter().filter(|task| task.standing() == standing);
+            match tasks.map(|task| task.id.as_str()).collect::<Vec<_>>() {
+                ids if ids.is_empty() || self.tasks.len() == 1 => String::new(),
+                ids => format!(", {} {}", some_of(&ids, 1), standing.as_str()),
             }
         });
         words.concat()
@@ -108,39 +142,36 @@ impl RunSummary {
     /// verified or a task was only answered, since a count of done tasks would hide that.
     pub fn tasks_in_words(&self) -> String {
         let counted = self.counted_tasks();
-        let done = self
-            .tasks
-            .iter()
-            .filter(|task| task.status == TaskEnd::Done);
-        let held = done
-            .flat_map(|task| &task.held)
-            .flat_map(|held| &held.paths);
-        let held: BTreeSet<String> = held.map(|path| format!("`{path}`")).collect();
-        let paths: Vec<String> = held.into_iter().collect();
-        match paths.len() {
-            0 => counted,
-            1 => format!("{counted} without {}, which waits for you", listed(&paths)),
-            _ => format!("{counted} without {}, which wait for you", listed(&paths)),
-        }
+        let tasks = self.tasks.iter();
+        let held = tasks
+            .filter(|task| task.status == TaskEnd::Done)
+            .flat_map(|task| task.work.held.iter().flat_map(|held| &held.paths));
+        let paths: BTreeSet<String> = held.map(|path| format!("`{path}`")).collect();
+        let paths: Vec<String> = paths.into_iter().collect();
+        let wait = match paths.len() {
+            0 => return counted,
+            1 => "waits",
+            _ => "wait",
+        };
+        format!("{counted} without {}, which {wait} for you", listed(&paths))
     }
 
     fn counted_tasks(&self) -> String {
-        let number = |wanted: &dyn Fn(&TaskSummary) -> bool| {
-            self.tasks.iter().filter(|task| wanted(task)).count() as u64
+        let all = |standing| {
+            self.tasks
+                .iter()
+                .filter(move |task| task.standing() == standing)
         };
-        let of = |standing| number(&|task| task.standing() == standing);
+        let of = |standing| all(standing).count() as u64;
         let (unverified, waiting) = (of(Standing::Unverified), of(Standing::Waits));
         let answered = of(Standing::Answered);
         if unverified + waiting + answered == 0 {
-            let all = count(u64::from(self.totals.tasks), "task");
-            return format!(
-                "{} of {all} done{}",
-                self.totals.done,
-                self.failed_in_words()
-            );
+            let tasks = count(u64::from(self.totals.tasks), "task");
+            let (done, failed) = (self.totals.done, self.failed_in_words());
+            return format!("{done} of {tasks} done{failed}");
         }
-        let committed =
-            number(&|task| task.standing() == Standing::Unverified && task.commit.is_some());
+        let committed = all(Standing::Unverified).filter(|task| task.commit.is_some());
+        let committed = committed.count() as u64;
         let left = of(Standing::Pending) + of(Standing::Skipped);
         let parts = [
             (of(Standing::Verified), "verified"),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::{TaskEnded, TaskLine};
+use crate::event::{EventPlace, TaskLine};
 use crate::outcome::Outcome;
 
 fn event(kind: EventKind) -> Event {
@@ -7,35 +7,27 @@ fn event(kind: EventKind) -> Event {
         seq: 1,
         ts: String::new(),
         elapsed_ms: 0,
-        task: Some("a".into()),
-        attempt: Some(1),
-        turn: None,
-        proof: None,
-        phase: None,
+        place: EventPlace {
+            task: Some("a".into()),
+            attempt: Some(1),
+            ..EventPlace::default()
+        },
         kind,
     }
 }
 
 fn ended(outcome: Outcome, verifications: u32) -> Event {
     event(EventKind::TaskEnded(Box::new(TaskEnded {
-        outcome,
         attempts: 1,
         turns: 1,
-        nudges: 0,
-        verifications,
-        history: Vec::new(),
         changes_made: true,
-        changed_files: vec!["f".into()],
-        failing_tests: Vec::new(),
-        signals: Vec::new(),
-        held: Vec::new(),
-        evidence: Vec::new(),
-        answer: None,
-        structured_output: None,
-        elsewhere: None,
-        patch: None,
-        agent_commits: 0,
+        work: TaskWork {
+            verifications,
+            changed_files: vec!["f".into()],
+            ..TaskWork::default()
+        },
         elapsed_ms: 1,
+        ..TaskEnded::without_turns(outcome)
     })))
 }
 
@@ -115,15 +107,8 @@ fn a_commit_that_is_told_twice_is_one_commit() {
 fn a_retry_that_is_told_twice_is_one_retry() {
     let mut summary = begun();
     let scheduled = |how, n| {
-        event(EventKind::RetryScheduled {
-            how,
-            n,
-            of: 3,
-            reason: String::new(),
-            indicators: Vec::new(),
-            delay_ms: 0,
-            message: String::new(),
-        })
+        let line = RetryLine::new(how, n, 3, "");
+        event(EventKind::RetryScheduled(Box::new(line)))
     };
     for (how, n) in [
         (RetryKind::Nudge, 1),
@@ -200,7 +185,7 @@ fn optional_facts_are_absent_where_an_event_has_none() {
 #[test]
 fn a_resumed_run_is_not_ended_by_the_error_before_it() {
     let mut summary = begun();
-    summary.run_id = "r".into();
+    summary.facts.run_id = "r".into();
     let error = WarningTopic::Error {
         remedies: vec!["free some space".into()],
     };

@@ -37,14 +37,15 @@ pub fn plan_to_approve(summary: &RunSummary) -> Option<ShownPlan<'_>> {
     let Continuation::Job {
         phrase: Some(phrase),
         ..
-    } = &summary.continuation
+    } = &summary.facts.continuation
     else {
         return None;
     };
     let mut tasks = summary.tasks.iter();
-    let drafted = tasks.find(|task| task.reason == Some(Reason::Verified) && task.answer.is_some());
-    let plan = drafted?.answer.as_deref()?;
-    let code = code(plan, summary.base.as_deref()?);
+    let drafted =
+        tasks.find(|task| task.reason == Some(Reason::Verified) && task.work.answer.is_some());
+    let plan = drafted?.work.answer.as_deref()?;
+    let code = code(plan, summary.facts.base.as_deref()?);
     Some(ShownPlan {
         plan,
         command: format!("{phrase} approve {code}"),

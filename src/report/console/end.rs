@@ -1,12 +1,11 @@
 //! The end of a run: what happened, what was kept, and the next command to type.
 
-use super::line::{Line, Tone, block, mark};
+use super::line::{Line, Tone, block, mark, name};
 use crate::domain::outcome::{Reason, RunStatus, TaskEnd};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::failure::{self, Failure};
-use crate::report::next_steps::NextStep;
-use crate::report::text::first_of;
-use crate::report::{annotation, next_steps, outputs, sentence, text};
+use crate::report::text::{count, first_of, short_line};
+use crate::report::{Format, annotation, next_steps, outputs, sentence, text};
 
 /// Maximum number of listed tasks.
 const MAX_TASKS: usize = 30;
@@ -14,177 +13,128 @@ const MAX_TASKS: usize = 30;
 const MAX_FAILURES: usize = 3;
 
 pub(super) fn lines(summary: &RunSummary) -> Vec<Line> {
+    let done = summary.totals.done;
     if summary.reason == Some(Reason::NoWork) {
-        let tasks = text::count(u64::from(summary.totals.tasks), "task");
-        let what = format!(
-            "✓ nothing left to do: {tasks}, {} done",
-            summary.totals.done
-        );
+        let tasks = count(u64::from(summary.totals.tasks), "task");
+        let what = format!("✓ nothing left to do: {tasks}, {done} done");
         return vec![Line::whole(Tone::Good, what)];
     }
     let mut lines = vec![Line::new(Tone::Plain, ""), headline(summary)];
-    let happened = summary
-        .tasks
-        .iter()
-        .filter(|task| task.selected || task.reason.is_some());
+    let is_told = |task: &&TaskSummary| task.selected || task.reason.is_some();
     let failures = failure::failures(summary);
-    let of_task = |one: &TaskSummary| {
-        let says = [
-            (Tone::Dim, sentence::evidence(one)),
-            (Tone::Plain, sentence::signals(one)),
-        ];
-        let says = says.into_iter().filter(|(_, says)| !says.is_empty());
-        let mut lines = vec![task(one)];
-        lines.extend(says.map(|(tone, says)| {
-            let says = text::short_line(&says, 400);
-            Line::whole(tone, format!("      {says}"))
-        }));
-        lines.extend(asked(one));
-        lines.extend(failed(one, &failures, &summary.run_dir));
-        lines
-    };
-    let rest = |more| {
-        let more = text::count(more, "task");
-        vec![Line::new(Tone::Dim, format!("  … {more} more"))]
-    };
-    lines.extend(
-        first_of(happened.map(of_task), MAX_TASKS, rest)
-            .into_iter()
-            .flatten(),
-    );
-    let is_undecided = summary.tasks.iter().all(|task| task.reason.is_none());
-    let words = summary
-        .reason
-        .map(|reason| (reason, sentence::end(summary, reason)));
-    let words = words.filter(|(reason, words)| is_undecided || *words != sentence::reason(*reason));
-    lines.extend(words.map(|(_, words)| Line::new(Tone::Plain, format!("  {words}"))));
-    let done = summary.status == Some(RunStatus::Success);
-    lines.extend(list(
-        if done { "Done:" } else { "Kept:" },
-        next_steps::kept(summary),
-    ));
-    let next = next_steps::next_steps(summary).into_iter();
-    lines.extend(list("Next:", next.map(next_step).collect()));
-    if !summary.run_dir.is_empty() {
-        let dir = text::line(&summary.run_dir);
-        let report = format!("  Report: {}/report.html", dir.trim_end_matches('/'));
+    let told = summary.tasks.iter().filter(is_told);
+    let told = told.map(|task| of_task(task, &failures, &summary.facts.run_dir));
+    let told = first_of(told, MAX_TASKS, |more| {
+        vec![Line::new(
+            Tone::Dim,
+            format!("  … {} more", count(more, "task")),
+        )]
+    });
+    lines.extend(told.into_iter().flatten());
+    if let Some(reason) = summary.reason {
+        let words = sentence::end(summary, reason);
+        let is_undecided = summary.tasks.iter().all(|task| task.reason.is_none());
+        if is_undecided || words != sentence::reason(reason) {
+            lines.push(Line::new(Tone::Plain, format!("  {words}")));
+        }
+    }
+    let is_success = summary.status == Some(RunStatus::Success);
+    let kept = if is_success { "Done:" } else { "Kept:" };
+    lines.extend(list(kept, next_steps::kept(summary)));
+    let next = next_steps::next_steps(summary);
+    let next = next.iter().flat_map(|step| match step.parts() {
+        (before, Some(typed), after) if after.is_empty() => vec![before, format!("  {typed}")],
+        (before, Some(typed), after) => vec![format!("{before} {typed}{after}")],
+        (before, None, _) => vec![before],
+    });
+    lines.extend(list("Next:", next));
+    if !summary.facts.run_dir.is_empty() {
+        let report = format!(
+            "  Report: {}",
+            next_steps::path_in(&summary.facts.run_dir, Format::Html.file())
+        );
         lines.push(Line::whole(Tone::Dim, report));
     }
     lines
 }
 
 fn headline(summary: &RunSummary) -> Line {
-    let (tone, mark) = match summary.status {
-        _ if summary.review_in_words().is_some() => (Tone::Warn, "○"),
-        Some(RunStatus::Success) => (Tone::Good, "✓"),
-        Some(RunStatus::Unverified | RunStatus::Answered | RunStatus::NoWork) => (Tone::Warn, "○"),
-        Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline) => (Tone::Warn, "■"),
-        _ => (Tone::Bad, "✗"),
-    };
-    let took = text::duration(summary.elapsed_ms);
-    let mut facts = vec![format!("{} in {took}", outputs::one_line(summary))];
-    facts.extend(sentence::usage(&summary.usage));
-    Line::whole(tone, format!("{mark} Sprag: {}", facts.join(" · ")))
-}
-
-fn next_step(step: NextStep) -> String {
-    match step {
-        NextStep::Advice(what) => what,
-        NextStep::Command { what, command } => format!("{what}:\n      {command}"),
-        NextStep::Patch { task, command } => {
-            format!(
-                "{}:\n      {command}",
-                next_steps::place_of_patch(task.as_deref())
-            )
+    let (tone, mark) = match (summary.status, mark(summary.hue())) {
+        (Some(RunStatus::Cancelled | RunStatus::Budget | RunStatus::Deadline), (tone, _)) => {
+            (tone, "■")
         }
-        NextStep::Comment { text, what } => format!("comment {text} to {what}"),
-    }
+        (_, mark) => mark,
+    };
+    let (what, took) = (
+        outputs::one_line(summary),
+        text::duration(summary.elapsed_ms),
+    );
+    let usage = sentence::usage(&summary.usage);
+    let usage = usage.map_or_else(String::new, |usage| format!(" · {usage}"));
+    Line::whole(tone, format!("{mark} Sprag: {what} in {took}{usage}"))
 }
 
-/// The answer or the question with which a task ended, in full.
-fn asked(task: &TaskSummary) -> Vec<Line> {
-    let Some((_, words)) = sentence::last_words(task) else {
-        return Vec::new();
-    };
-    if task.status == TaskEnd::Done {
-        return block(Tone::Plain, "      ", words, usize::MAX);
+/// The end of a task: how it stands, what the checks show, what it asks, and what keeps it from being done.
+fn of_task(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> {
+    let (tone, mark) = mark(task.standing().hue());
+    let (name, says) = (name(&task.id, &task.title), sentence::standing(task));
+    let mut lines = vec![Line::whole(tone, format!("  {mark} {name}: {says}"))];
+    let more = [
+        (Tone::Dim, sentence::evidence(task)),
+        (Tone::Plain, sentence::signals(task)),
+    ];
+    let more = more.iter().filter(|(_, says)| !says.is_empty());
+    lines.extend(more.map(|(tone, says)| {
+        let says = short_line(says, 400);
+        Line::whole(*tone, format!("      {says}"))
+    }));
+    match sentence::last_words(task) {
+        Some((_, words)) if task.status == TaskEnd::Done => {
+            lines.extend(block(Tone::Plain, "      ", words, usize::MAX));
+        }
+        Some((_, words)) => {
+            lines.push(Line::new(Tone::Plain, "      the agent asks:"));
+            lines.extend(block(Tone::Plain, "        ", words, usize::MAX));
+        }
+        None => {}
     }
-    let heading = Line::new(Tone::Plain, "      the agent asks:");
-    let said = block(Tone::Plain, "        ", words, usize::MAX);
-    std::iter::once(heading).chain(said).collect()
+    lines.extend(failed(task, failures, run_dir));
+    lines
 }
 
 /// The failures that keep a task from being done, and the path of the full output.
 fn failed(task: &TaskSummary, failures: &[Failure], run_dir: &str) -> Vec<Line> {
-    let of_task: Vec<&Failure> = failures
-        .iter()
-        .filter(|failure| failure.task == task.id)
+    let failures = failures.iter().filter(|failure| failure.task == task.id);
+    let mut lines: Vec<Line> = failures
+        .map(|failure| {
+            let place = failure.place.iter().map(|place| format!("{place}: "));
+            let (who, place) = (failure.who(), place.collect::<String>());
+            Line::whole(
+                Tone::Bad,
+                format!("      {who}: {place}{}", failure.message),
+            )
+        })
         .collect();
-    if of_task.is_empty() {
-        return Vec::new();
+    if lines.is_empty() {
+        return lines;
     }
-    let told = |it: &&Failure| {
-        let who = match &it.check {
-            Some(check) => format!("check {}", text::short_line(check, 60)),
-            None => "review".to_owned(),
-        };
-        let place = it.place.as_ref().map(|place| format!("{place}: "));
-        let place = place.unwrap_or_default();
-        Line::whole(Tone::Bad, format!("      {who}: {place}{}", it.message))
-    };
-    let mut lines: Vec<Line> = of_task.iter().take(MAX_FAILURES).map(told).collect();
-    let all = failure::count(task).max(of_task.len());
-    let more = all.saturating_sub(MAX_FAILURES);
-    if more > 0 {
+    let all = failure::count(task).max(lines.len());
+    lines.truncate(MAX_FAILURES);
+    if all > MAX_FAILURES {
+        let more = all - MAX_FAILURES;
         lines.push(Line::new(Tone::Dim, format!("      and {more} more")));
     }
     let logs = annotation::last_failing(task).filter_map(|check| check.log.as_deref());
-    let dir = text::line(run_dir);
-    let dir = dir.trim_end_matches('/');
     lines.extend(logs.take(MAX_FAILURES).map(|log| {
-        let log = text::line(log);
-        let path = if dir.is_empty() {
-            log
-        } else {
-            format!("{dir}/{log}")
-        };
+        let path = next_steps::path_in(run_dir, log);
         Line::whole(Tone::Dim, format!("      log: {path}"))
     }));
     lines
 }
 
-fn list(heading: &str, entries: Vec<String>) -> Vec<Line> {
-    if entries.is_empty() {
-        return Vec::new();
-    }
-    let entries = entries.iter().flat_map(|entry| {
-        let marked = format!("    {entry}");
-        marked
-            .lines()
-            .map(|line| Line::whole(Tone::Plain, line))
-            .collect::<Vec<_>>()
-    });
-    std::iter::once(Line::new(Tone::Heading, format!("  {heading}")))
-        .chain(entries)
-        .collect()
-}
-
-fn task(task: &TaskSummary) -> Line {
-    let standing = task.standing();
-    let (tone, mark) = mark(standing);
-    let (id, title) = (
-        text::short_line(&task.id, 60),
-        text::short_line(&task.title, 120),
-    );
-    let reason = task
-        .reason
-        // The message of a passed task already says why it is done.
-        .filter(|reason| *reason != Reason::Verified && reason.as_str() != standing.as_str())
-        .map_or(String::new(), |reason| format!(" ({})", reason.as_str()));
-    let message = text::short_line(&sentence::task_message(task), 400);
-    let word = standing.as_str();
-    Line::whole(
-        tone,
-        format!("  {mark} {id} {title}: {word}{reason}: {message}"),
-    )
+fn list(heading: &str, entries: impl IntoIterator<Item = String>) -> Vec<Line> {
+    let entries = entries.into_iter();
+    let mut lines = vec![Line::new(Tone::Heading, format!("  {heading}"))];
+    lines.extend(entries.map(|entry| Line::whole(Tone::Plain, format!("    {entry}"))));
+    if lines.len() == 1 { Vec::new() } else { lines }
 }

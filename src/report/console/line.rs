@@ -1,12 +1,12 @@
 //! One line of the log, and the formats that all its parts share.
 
 use super::Style;
-use crate::domain::summary::{RunSummary, Standing, TaskSummary};
+use crate::domain::summary::{Hue, RunSummary, TaskSummary};
 use crate::report::text;
 use anstyle::AnsiColor;
 
-/// The longest line of foreign text, in characters.
-pub(super) const LINE_CHARS: usize = 2_000;
+/// The longest line, in characters.
+const LINE_CHARS: usize = 2_000;
 
 /// The meaning of a line, which its colour shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,19 +28,22 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(tone: Tone, text: impl Into<String>) -> Self {
+    /// A line with foreign text in any place, which becomes visible and stays on this line.
+    pub(super) fn new(tone: Tone, text: impl AsRef<str>) -> Self {
+        let text = text::clip_chars(&text::indented(text.as_ref()), LINE_CHARS).into_owned();
         Self {
             tone,
-            text: text.into(),
+            text,
             whole: false,
         }
     }
 
     /// A line that is never cut, because it contains a command or path to copy.
-    pub(super) fn whole(tone: Tone, text: impl Into<String>) -> Self {
+    pub(super) fn whole(tone: Tone, text: impl AsRef<str>) -> Self {
         Self {
+            tone,
+            text: text::indented(text.as_ref()),
             whole: true,
-            ..Self::new(tone, text)
         }
     }
 
@@ -68,24 +71,26 @@ impl Line {
 /// Foreign text of several lines, each with `prefix`.
 pub(super) fn block(tone: Tone, prefix: &str, text: &str, most: usize) -> Vec<Line> {
     let clean = text::block(text);
-    let line = |line| format!("{prefix}{}", text::clip_chars(line, LINE_CHARS));
-    let lines = clean.lines().map(|text| Line::new(tone, line(text)));
-    text::first_of(lines, most, |more| {
+    let line = |text: &str| Line::new(tone, format!("{prefix}{text}"));
+    text::first_of(clean.lines().map(line), most, |more| {
         let more = text::count(more, "line");
         Line::new(Tone::Dim, format!("{prefix}… {more} more"))
     })
 }
 
-/// The tone and the symbol for a task.
-pub(super) fn mark(standing: Standing) -> (Tone, &'static str) {
-    match standing {
-        Standing::Verified | Standing::DoneBefore => (Tone::Good, "✓"),
-        Standing::Unverified | Standing::Waits | Standing::Reviewed => (Tone::Warn, "○"),
-        Standing::Answered => (Tone::Plain, "○"),
-        Standing::Failed | Standing::Blocked => (Tone::Bad, "✗"),
-        Standing::Pending => (Tone::Dim, "·"),
-        Standing::Skipped => (Tone::Dim, "-"),
+/// The tone and the symbol of a task or a run.
+pub(super) fn mark(hue: Hue) -> (Tone, &'static str) {
+    match hue {
+        Hue::Green => (Tone::Good, "✓"),
+        Hue::Amber => (Tone::Warn, "○"),
+        Hue::Red => (Tone::Bad, "✗"),
+        Hue::Grey => (Tone::Dim, "·"),
     }
+}
+
+/// A task's id and title.
+pub(super) fn name(id: &str, title: &str) -> String {
+    format!("{id} {}", text::short_line(title, 200))
 }
 
 /// The number of the task in the run, and the number of all tasks.

@@ -1,8 +1,8 @@
 //! The live display at the bottom of a terminal during a run.
 
 use super::Style;
-use super::line::{Line, Tone, mark, place, worked_on};
-use crate::domain::agent::{AgentEvent, TodoStatus};
+use super::line::{Line, Tone, mark, name, place, worked_on};
+use crate::domain::agent::{AgentEvent, TodoItem, TodoStatus};
 use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::report::text;
@@ -30,38 +30,30 @@ pub struct Progress {
 impl Progress {
     /// Updates the progress with one event.
     pub fn apply(&mut self, event: &Event) {
-        self.attempt = event.attempt.or(self.attempt);
-        self.turn = event.turn.or(self.turn);
+        self.attempt = event.place.attempt.or(self.attempt);
+        self.turn = event.place.turn.or(self.turn);
         let action = match &event.kind {
             EventKind::TaskStarted { .. } => {
-                (self.attempt, self.turn) = (event.attempt, event.turn);
+                (self.attempt, self.turn) = (event.place.attempt, event.place.turn);
                 "taking a snapshot".into()
             }
             EventKind::TurnStarted { agent, .. } => format!("{agent} is working"),
-            EventKind::Agent(agent) => match action(agent) {
-                Some(action) => action,
-                None => return,
-            },
+            EventKind::Agent(AgentEvent::Message { text }) => text.clone(),
+            EventKind::Agent(AgentEvent::ToolCall { name, summary, .. }) => {
+                format!("{name}: {summary}")
+            }
+            EventKind::Agent(AgentEvent::FileChange { path, kind }) => format!("{kind} {path}"),
+            EventKind::Agent(AgentEvent::Error { message, .. }) => message.clone(),
             EventKind::SetupStarted { command } => format!("setup {command}"),
             EventKind::CheckStarted { name, .. } => format!("check {name}"),
             EventKind::TurnEnded { .. } => "reading the changes".into(),
-            EventKind::RetryScheduled { delay_ms, .. } if *delay_ms > 0 => {
-                format!("waiting {}", text::duration(*delay_ms))
+            EventKind::RetryScheduled(line) if line.delay_ms > 0 => {
+                format!("waiting {}", text::duration(line.delay_ms))
             }
             EventKind::CancelRequested { .. } => "stopping".into(),
             _ => return,
         };
         self.action = text::short_line(&action, 300);
-    }
-}
-
-fn action(event: &AgentEvent) -> Option<String> {
-    match event {
-        AgentEvent::Message { text } => Some(text.clone()),
-        AgentEvent::ToolCall { name, summary, .. } => Some(format!("{name}: {summary}")),
-        AgentEvent::FileChange { path, kind } => Some(format!("{kind} {path}")),
-        AgentEvent::Error { message, .. } => Some(message.clone()),
-        _ => None,
     }
 }
 
@@ -74,11 +66,9 @@ pub fn frame(summary: &RunSummary, progress: &Progress, style: &Style) -> Vec<St
         first.extend(progress.attempt.map(|n| format!("attempt {n}")));
         first.extend(progress.turn.map(|n| format!("turn {n}")));
         if !summary.todo.is_empty() {
-            let done = summary
-                .todo
-                .iter()
-                .filter(|item| item.status == TodoStatus::Completed);
-            first.push(format!("to do {}/{}", done.count(), summary.todo.len()));
+            let is_done = |item: &&TodoItem| item.status == TodoStatus::Completed;
+            let done = summary.todo.iter().filter(is_done).count();
+            first.push(format!("to do {done}/{}", summary.todo.len()));
         }
     } else {
         first.push("preparing".into());
@@ -88,54 +78,36 @@ pub fn frame(summary: &RunSummary, progress: &Progress, style: &Style) -> Vec<St
         ..*style
     };
     let mut lines = vec![Line::new(Tone::Heading, first.join(" · ")).render(&narrow)];
-    lines.extend(
-        checklist(summary)
-            .into_iter()
-            .map(|line| line.render(style)),
-    );
-    if !progress.action.is_empty() {
-        lines.push(Line::new(Tone::Dim, format!("  › {}", progress.action)).render(style));
-    }
+    let action = Some(&progress.action).filter(|action| !action.is_empty());
+    let action = action.map(|action| Line::new(Tone::Dim, format!("  › {action}")));
+    let below = checklist(summary).into_iter().chain(action);
+    lines.extend(below.map(|line| line.render(style)));
     lines
 }
 
 fn checklist(summary: &RunSummary) -> Vec<Line> {
     let tasks: Vec<&TaskSummary> = worked_on(summary).collect();
-    let current = summary.current.as_deref();
-    let at = tasks
-        .iter()
-        .position(|task| Some(task.id.as_str()) == current)
-        .unwrap_or(0);
-    let from = at
-        .saturating_sub(MAX_TASKS / 2)
-        .min(tasks.len().saturating_sub(MAX_TASKS));
-    let mut lines = Vec::new();
-    if from > 0 {
-        lines.push(Line::new(
-            Tone::Dim,
-            format!("  … {} before", text::count(from as u64, "task")),
-        ));
-    }
-    for task in tasks.iter().skip(from).take(MAX_TASKS) {
-        let (tone, sign) = if Some(task.id.as_str()) == current {
+    let is_current = |task: &&TaskSummary| Some(&task.id) == summary.current.as_ref();
+    let at = tasks.iter().position(is_current).unwrap_or(0);
+    let last = tasks.len().saturating_sub(MAX_TASKS);
+    let from = at.saturating_sub(MAX_TASKS / 2).min(last);
+    let rest = |count: usize, place: &str| {
+        let tasks = text::count(count as u64, "task");
+        (count > 0).then(|| Line::new(Tone::Dim, format!("  … {tasks} {place}")))
+    };
+    let shown = tasks.iter().skip(from).take(MAX_TASKS).map(|task| {
+        let (tone, sign) = if is_current(task) {
             (Tone::Heading, "▸")
         } else {
-            mark(task.standing())
+            mark(task.standing().hue())
         };
-        let (id, title) = (
-            text::short_line(&task.id, 60),
-            text::short_line(&task.title, 200),
-        );
-        lines.push(Line::new(tone, format!("  {sign} {id} {title}")));
-    }
-    let after = tasks.len().saturating_sub(from + MAX_TASKS);
-    if after > 0 {
-        lines.push(Line::new(
-            Tone::Dim,
-            format!("  … {} after", text::count(after as u64, "task")),
-        ));
-    }
-    lines
+        Line::new(tone, format!("  {sign} {}", name(&task.id, &task.title)))
+    });
+    let before = rest(from, "before").into_iter();
+    before
+        .chain(shown)
+        .chain(rest(last - from, "after"))
+        .collect()
 }
 
 /// A line with breaks between its words where a terminal would break within one. A word that is longer than a line,
@@ -179,9 +151,8 @@ impl Live {
             size: Arc::from(size),
         };
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
-        let style = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}");
         let bar = ProgressBar::with_draw_target(None, target);
-        if let Ok(style) = style {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
             bar.set_style(style);
         }
         Self {

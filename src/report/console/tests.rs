@@ -70,7 +70,7 @@ fn a_good_run_says_what_was_done() {
       ✓ t1 Serve /report.csv: done: checks passed, committed 9b1e44c0aa27
       ✓ t2 Quote fields: done: checks passed, committed c0ffee123456
       Done:
-        2 commits on feature/csv: 9b1e44c0aa27, c0ffee123456
+        2 commits on feature/csv
       Report: /runs/01H-run/report.html
     "#);
 }
@@ -113,7 +113,7 @@ fn a_failed_run_says_what_was_kept_and_what_to_type() {
           log: /runs/01H-run/verify/01-test.log
       · t3 Document the route: pending: not reached
       Kept:
-        1 commit on feature/csv: 9b1e44c0aa27
+        1 commit on feature/csv
         the work of t2 as a patch: /runs/01H-run/patches/t2.patch
         the changes of t2 are still in the work tree, not committed
       Next:
@@ -423,8 +423,7 @@ fn the_plain_console_writes_what_the_lines_are() {
     let mut summary = RunSummary::default();
     for event in &recorder.events {
         summary.apply(event);
-        console.report(event, &summary);
-        assert_eq!(console.failure(), None);
+        console.report(event, &summary).unwrap();
     }
     assert_eq!(sink.text(), log(&recorder.events, &Style::default()) + "\n");
 }
@@ -436,7 +435,7 @@ fn the_live_console_ends_with_the_whole_end_and_no_display() {
     let mut summary = RunSummary::default();
     for event in &samples::partial_recorder().events {
         summary.apply(event);
-        console.report(event, &summary);
+        console.report(event, &summary).unwrap();
     }
     let text = sink.text();
     assert!(text.contains("sprag run --resume 01H-run\n"), "{text}");
@@ -462,7 +461,7 @@ fn the_display_leaves_nothing_on_the_terminal_whatever_is_typed() {
             let (width, mut expected) = (usize::from(columns), Vec::new());
             for event in &samples::partial_recorder().events {
                 summary.apply(event);
-                console.report(event, &summary);
+                console.report(event, &summary).unwrap();
                 let log = Style {
                     width: Some(width * MAX_ROWS),
                     ..style
@@ -522,7 +521,7 @@ fn a_drawing_goes_out_in_one_piece() {
     let events = samples::partial_recorder().events;
     for count in 1..4 {
         let summary = RunSummary::of(&events[..count]);
-        console.report(&events[count - 1], &summary);
+        console.report(&events[count - 1], &summary).unwrap();
     }
     let pieces = pieces.0.lock().unwrap().clone();
     let (first, drawn) = pieces.split_first().unwrap();
@@ -555,8 +554,8 @@ fn a_closed_pipe_is_a_failure_of_the_reporter() {
     let plain = Console::new(closed(), Style::default());
     let live = Console::live(closed(), Style::default(), of_size(80, 24));
     for mut console in [plain, live] {
-        console.report(&events[0], &RunSummary::of(&events[..1]));
-        assert_eq!(console.failure(), Some("broken pipe".into()));
+        let failure = console.report(&events[0], &RunSummary::of(&events[..1]));
+        assert_eq!(failure.unwrap_err().to_string(), "broken pipe");
     }
 }
 

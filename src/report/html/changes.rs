@@ -13,13 +13,12 @@ pub fn changes(sources: &[Source]) -> Markup {
         let sources = sources.iter();
         sources.filter(move |source| source.kind == kind && !source.text.is_empty())
     };
-    let commits: Vec<(&Source, Commit<'_>)> = shown(SourceKind::Commits)
-        .flat_map(|source| by_commit(&source.text).map(move |commit| (source, commit)))
-        .collect();
+    let texts = shown(SourceKind::Commits).map(|source| source.text.as_str());
+    let commits: Vec<Commit<'_>> = texts.flat_map(by_commit).collect();
     let patches: Vec<&Source> = shown(SourceKind::Diff).collect();
     html! {
         @if !commits.is_empty() || !patches.is_empty() { h2 { "What changed" } }
-        @for (_, commit) in &commits {
+        @for commit in &commits {
             h3 { "Commit " code { (sentence::short_id(commit.id)) } " " (text::short_line(commit.subject, 200)) }
             (files(commit.diff))
         }
@@ -69,9 +68,11 @@ fn by_commit(text: &str) -> impl Iterator<Item = Commit<'_>> {
 /// too.
 fn parts<'a>(text: &'a str, beginning: &str) -> impl Iterator<Item = &'a str> {
     let marker = format!("\n{beginning}");
-    let mut starts: Vec<usize> = text.match_indices(&marker).map(|(at, _)| at + 1).collect();
-    starts.insert(0, 0);
-    starts.push(text.len());
+    let starts = text.match_indices(&marker).map(|(at, _)| at + 1);
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(starts)
+        .chain([text.len()])
+        .collect();
     let parts: Vec<&str> = starts
         .windows(2)
         .map(|pair| &text[pair[0]..pair[1]])
@@ -134,11 +135,10 @@ impl<'a> Files<'a> {
             shown: Vec::new(),
             missing: 0,
         };
-        let is_diff = |it: &&Source| matches!(it.kind, SourceKind::Commits | SourceKind::Diff);
-        for source in sources
-            .iter()
-            .filter(|source| !is_diff(source) && !source.text.is_empty())
-        {
+        let is_shown = |it: &&Source| {
+            !matches!(it.kind, SourceKind::Commits | SourceKind::Diff) && !it.text.is_empty()
+        };
+        for source in sources.iter().filter(is_shown) {
             let text = text::head_bytes(&source.text, SOURCE_BYTES.min(left));
             left -= text.len();
             if text.is_empty() {
@@ -163,12 +163,9 @@ impl<'a> Files<'a> {
 
     /// The files that belong to no turn or check in the summary, such as those of proofs.
     pub fn others(&self, summary: &RunSummary) -> Markup {
-        let tasks = || summary.tasks.iter();
-        let logs: BTreeSet<&String> = tasks()
-            .flat_map(|task| &task.checks)
-            .filter_map(|check| check.log.as_ref())
-            .collect();
-        let turns: Vec<&TurnSummary> = tasks().flat_map(|task| &task.turns).collect();
+        let checks = summary.tasks.iter().flat_map(|task| &task.checks);
+        let logs: BTreeSet<&String> = checks.filter_map(|check| check.log.as_ref()).collect();
+        let turns: Vec<&TurnSummary> = summary.tasks.iter().flat_map(|task| &task.turns).collect();
         let is_other = |shown: &&Shown<'_>| {
             let source = shown.source;
             !logs.contains(&source.name) && !turns.iter().any(|turn| is_of_turn(source, turn))
@@ -186,20 +183,19 @@ impl<'a> Files<'a> {
 
 /// All files of a turn have its number within the run in their names.
 fn is_of_turn(source: &Source, turn: &TurnSummary) -> bool {
+    let number = |path: &str| {
+        path.rsplit('/')
+            .next()?
+            .split(['-', '.'])
+            .next()
+            .map(str::to_owned)
+    };
     let Some(prompt) = &turn.prompt else {
         return false;
     };
-    let number = prompt
-        .rsplit('/')
-        .next()
-        .and_then(|name| name.strip_suffix(".md"));
     match source.kind {
         SourceKind::Prompt => source.name == *prompt,
-        SourceKind::Transcript => {
-            let name = source.name.rsplit('/').next().unwrap_or_default();
-            let rest = number.and_then(|number| name.strip_prefix(number));
-            rest.is_some_and(|rest| rest.starts_with('-'))
-        }
+        SourceKind::Transcript => number(&source.name) == number(prompt),
         SourceKind::Commits | SourceKind::Diff | SourceKind::Log => false,
     }
 }

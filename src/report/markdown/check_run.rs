@@ -20,24 +20,19 @@ pub fn check_run(summary: &RunSummary, around: &ReportContext) -> CheckOutput {
     let told = |part: &dyn Fn(&Limits) -> String| {
         super::smallest(&DETAIL_LEVELS, CHECK_RUN_BYTES, &notice, part)
     };
-    let shown = match summary.status {
-        None => told(&|limits| live(summary, around, limits)),
-        Some(_) => {
-            let rest = without_annotation(summary, around);
-            told(&|limits| ended(summary, around, &rest, limits))
-        }
-    };
+    let rest = without_annotation(summary, around);
+    let is_neutral = around.neutral_findings && summary.reason == Some(Reason::ReviewFindings);
+    let text = told(&|limits| details::all(summary, limits));
     CheckOutput {
         title: words::head_bytes(&super::upper_first(&title(summary)), TITLE_BYTES).to_owned(),
-        summary: shown,
-        text: told(&|limits| details::all(summary, limits))
-            .trim_end()
-            .to_owned(),
+        summary: match summary.status {
+            None => told(&|limits| live(summary, around, limits)),
+            Some(_) => told(&|limits| ended(summary, around, &rest, limits)),
+        },
+        text: text.trim_end().to_owned(),
         conclusion: summary.status.map(|status| match status.conclusion() {
             Conclusion::Success if around.verified_elsewhere => Conclusion::Neutral,
-            _ if around.neutral_findings && summary.reason == Some(Reason::ReviewFindings) => {
-                Conclusion::Neutral
-            }
+            _ if is_neutral => Conclusion::Neutral,
             conclusion => conclusion,
         }),
     }
@@ -53,26 +48,18 @@ fn live(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String
     ])
 }
 
-fn ended(
-    summary: &RunSummary,
-    around: &ReportContext,
-    without_annotation: &str,
-    limits: &Limits,
-) -> String {
-    let elsewhere = around
-        .superseded_by
-        .as_deref()
-        .map_or(String::new(), |url| {
-            let there = link("the check run of the pushed commit", url);
-            format!("The work was pushed, so the report continues at {there}.")
-        });
+fn ended(summary: &RunSummary, around: &ReportContext, rest: &str, limits: &Limits) -> String {
+    let elsewhere = around.superseded_by.as_deref().map(|url| {
+        let there = link("the check run of the pushed commit", url);
+        format!("The work was pushed, so the report continues at {there}.")
+    });
     super::blocks(&[
         happened_block(summary),
         details::answers(summary, limits),
-        elsewhere,
+        elsewhere.unwrap_or_default(),
         facts(summary),
-        without_annotation.to_owned(),
-        table(summary, limits),
+        rest.to_owned(),
+        table(summary, Some(around), limits),
         mermaid::timeline(summary),
         parts::commits(summary, around, limits),
         parts::next(summary, around),
@@ -84,7 +71,7 @@ fn ended(
 /// How many annotations the check run leaves out, and where they are.
 fn without_annotation(summary: &RunSummary, around: &ReportContext) -> String {
     let (_, rest) = check_annotations(summary);
-    if rest == 0 {
+    if rest == 0 || summary.status.is_none() {
         return String::new();
     }
     let all = match (&around.artifact_url, around.place.run_url()) {
@@ -92,8 +79,8 @@ fn without_annotation(summary: &RunSummary, around: &ReportContext) -> String {
         (None, Some(url)) => link("workflow run", &url),
         (None, None) => "run directory".to_owned(),
     };
+    let rest = words::count(rest as u64, "annotation");
     format!(
-        "{} more, for which a check run has no room: the report of the {all} has the whole output of the checks.",
-        words::count(rest as u64, "annotation")
+        "{rest} more, for which a check run has no room: the report of the {all} has the whole output of the checks."
     )
 }

@@ -94,13 +94,9 @@ impl ReportContext {
     }
 
     fn repository_url(&self) -> Option<String> {
-        let Place {
-            server_url,
-            repository,
-            ..
-        } = &self.place;
-        let there = !server_url.is_empty() && !repository.is_empty();
-        there.then(|| format!("{}/{repository}", server_url.trim_end_matches('/')))
+        let (server, repository) = (&self.place.server_url, &self.place.repository);
+        let there = !server.is_empty() && !repository.is_empty();
+        there.then(|| format!("{}/{repository}", server.trim_end_matches('/')))
     }
 }
 
@@ -130,10 +126,8 @@ fn encoded(text: &str, kept: impl Fn(char) -> bool) -> String {
         if kept(c) {
             out.push(c)
         } else {
-            let mut bytes = [0; 4];
-            for byte in c.encode_utf8(&mut bytes).bytes() {
-                out.push_str(&format!("%{byte:02X}"));
-            }
+            let bytes = c.to_string().into_bytes();
+            out.extend(bytes.iter().map(|byte| format!("%{byte:02X}")));
         }
     }
     out

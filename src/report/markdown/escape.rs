@@ -13,10 +13,9 @@ pub(super) fn inline(text: &str, max: usize) -> String {
     let clean = text::short_line(text, max);
     let mut out = String::with_capacity(clean.len() + 16);
     let mut chars = clean.chars().peekable();
-    let mut previous = None;
     while let Some(c) = chars.next() {
         let next = chars.peek().copied();
-        let first = previous.is_none();
+        let first = out.is_empty();
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
@@ -30,16 +29,16 @@ pub(super) fn inline(text: &str, max: usize) -> String {
                 out.push_str(BREAK);
             }
             // `GH-12` is a reference too.
-            '-' if next.is_some_and(|c| c.is_ascii_digit()) && ends_with_gh(&out) => {
+            '-' if next.is_some_and(|c| c.is_ascii_digit()) && ends_with_word(&out, "gh") => {
                 out.push('-');
                 out.push_str(BREAK);
             }
             // GitHub converts `https://…` and `mailto:…` to links.
-            ':' if next == Some('/') || ends_with_mailto(&out) => {
+            ':' if next == Some('/') || ends_with_scheme(&out) => {
                 out.push(':');
                 out.push_str(BREAK);
             }
-            '.' if ends_with_www(&out) => {
+            '.' if ends_with_word(&out, "www") => {
                 out.push_str(BREAK);
                 out.push('.');
             }
@@ -54,7 +53,6 @@ pub(super) fn inline(text: &str, max: usize) -> String {
             }
             _ => out.push(c),
         }
-        previous = Some(c);
     }
     out
 }
@@ -63,20 +61,12 @@ pub(super) fn inline(text: &str, max: usize) -> String {
 pub(super) fn quotation(text: &str, max_bytes: usize) -> String {
     let clean = text::block(text);
     let kept = text::head_bytes(&clean, max_bytes);
-    let mut lines: Vec<String> = kept
-        .lines()
-        .map(|line| {
-            if line.trim().is_empty() {
-                ">".to_owned()
-            } else {
-                format!("> {}  ", inline(line, 1_000))
-            }
-        })
-        .collect();
-    if kept.len() < clean.len() {
-        lines.push("> …".to_owned());
-    }
-    lines.join("\n")
+    let lines = kept.lines().map(|line| match line.trim() {
+        "" => ">".to_owned(),
+        _ => format!("> {}  ", inline(line, 1_000)),
+    });
+    let rest = (kept.len() < clean.len()).then(|| "> …".to_owned());
+    lines.chain(rest).collect::<Vec<_>>().join("\n")
 }
 
 /// A word as code: an id, a path, a command. A `|` in it ends no table cell.
@@ -100,11 +90,8 @@ pub(super) fn code(text: &str, max: usize) -> String {
 /// reads comments nor for a runner that prints the report in its log.
 pub(super) fn fence(text: &str, max_bytes: usize) -> String {
     let body = shortened(&text::block(text), max_bytes);
-    let body: Vec<String> = body
-        .lines()
-        .map(|line| command_free(&neutral(line)))
-        .collect();
-    let body = body.join("\n");
+    let body = body.lines().map(|line| command_free(&neutral(line)));
+    let body = body.collect::<Vec<_>>().join("\n");
     let ticks = fence_around(&body);
     format!("{ticks}text\n{body}\n{ticks}")
 }
@@ -116,14 +103,8 @@ fn shortened(text: &str, max_bytes: usize) -> String {
     let head = text::head_bytes(text, max_bytes / 3);
     let tail = text::tail_bytes(text, max_bytes - max_bytes / 3);
     // Complete lines, unless there is only one.
-    let head = head
-        .rfind('\n')
-        .and_then(|end| head.get(..end))
-        .unwrap_or(head);
-    let tail = tail
-        .find('\n')
-        .and_then(|end| tail.get(end + 1..))
-        .unwrap_or(tail);
+    let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
+    let tail = tail.split_once('\n').map_or(tail, |(_, lines)| lines);
     let missing = text.len().saturating_sub(head.len() + tail.len());
     format!(
         "{head}\n[… {} not shown …]\n{tail}",
@@ -133,35 +114,25 @@ fn shortened(text: &str, max_bytes: usize) -> String {
 
 /// Bots read `/merge` at the start of a line in the source, even in code. A path is left unchanged.
 fn command_free(line: &str) -> String {
-    let content = line.trim_start();
-    let command = content
-        .strip_prefix('/')
-        .and_then(|rest| rest.split_whitespace().next());
-    let looks_like_one = command.is_some_and(|word| {
+    let command = line.trim_start().strip_prefix('/');
+    let word = command.and_then(|rest| rest.split_whitespace().next());
+    let is_command = word.is_some_and(|word| {
         word.starts_with(|c: char| c.is_ascii_alphabetic()) && !word.contains(['/', '.'])
     });
-    if looks_like_one {
+    if is_command {
         format!("\u{200b}{line}")
     } else {
         line.to_owned()
     }
 }
 
-/// `1.` at the start of a line starts a list.
-fn is_number(out: &str) -> bool {
-    !out.is_empty() && out.chars().all(|c| c.is_ascii_digit())
-}
-
-fn ends_with_gh(out: &str) -> bool {
-    ends_with_word(out, "gh")
-}
-
-fn ends_with_mailto(out: &str) -> bool {
+fn ends_with_scheme(out: &str) -> bool {
     ends_with_word(out, "mailto") || ends_with_word(out, "xmpp")
 }
 
-fn ends_with_www(out: &str) -> bool {
-    ends_with_word(out, "www")
+/// `1.` at the start of a line starts a list.
+fn is_number(out: &str) -> bool {
+    !out.is_empty() && out.chars().all(|c| c.is_ascii_digit())
 }
 
 fn ends_with_word(out: &str, word: &str) -> bool {

@@ -78,12 +78,18 @@ impl Open {
     }
 }
 
-/// Whether fences and details are balanced, for tests.
 #[cfg(test)]
-pub(super) fn is_whole(markdown: &str) -> bool {
-    let mut open = Open::default();
-    markdown
-        .split_inclusive('\n')
-        .for_each(|line| open.take(line));
-    open.fence.is_none() && open.details == 0
+pub(super) use tests::is_whole;
+
+#[cfg(test)]
+mod tests {
+    use super::Open;
+
+    /// Whether fences and details are balanced.
+    pub(in crate::report::markdown) fn is_whole(markdown: &str) -> bool {
+        let mut open = Open::default();
+        let lines = markdown.split_inclusive('\n');
+        lines.for_each(|line| open.take(line));
+        open.fence.is_none() && open.details == 0
+    }
 }

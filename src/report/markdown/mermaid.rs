@@ -15,18 +15,13 @@ const DAY_SECONDS: u64 = 24 * 60 * 60;
 /// A Gantt chart of the attempts with separate bars for agent and checks, or empty if there is nothing to
 /// compare or too much.
 pub(super) fn timeline(summary: &RunSummary) -> String {
-    let worked = summary.tasks.iter().filter(|task| !task.turns.is_empty());
-    let worked: Vec<&TaskSummary> = worked.collect();
-    let mut at = 0;
+    let tasks = summary.tasks.iter();
+    let worked: Vec<&TaskSummary> = tasks.filter(|task| !task.turns.is_empty()).collect();
+    let (mut at, mut bars) = (0, 0);
     let mut lines = Vec::new();
-    let mut bars = 0;
     for task in &worked {
-        let name = format!(
-            "{} {}",
-            text::short_line(&task.id, 14),
-            text::line(&task.title)
-        );
-        let name = label(&text::short_line(&name, LABEL_CHARS));
+        let (id, title) = (text::short_line(&task.id, 14), text::line(&task.title));
+        let name = label(&text::short_line(&format!("{id} {title}"), LABEL_CHARS));
         lines.push(format!("    section {name}"));
         for (name, tag, seconds) in bars_of(task) {
             bars += 1;
@@ -39,28 +34,33 @@ pub(super) fn timeline(summary: &RunSummary) -> String {
     if !readable || at >= DAY_SECONDS {
         return String::new();
     }
-    format!(
-        "```mermaid\n%%{{init: {{\"gantt\": {{\"leftPadding\": 180}}}}}}%%\ngantt\n    dateFormat HH:mm:ss\n    axisFormat %H:%M:%S\n{}\n```\n\n<sub>Blue: the agent works. Grey: checks that passed. Red: checks that failed.</sub>",
-        lines.join("\n")
-    )
+    format!("```mermaid\n{INIT}\n{}\n```\n\n{LEGEND}", lines.join("\n"))
 }
+
+/// Mermaid draws what is done in grey, which means something else in the other reports.
+const INIT: &str = r##"%%{init: {"gantt": {"leftPadding": 180}, "themeVariables": {"doneTaskBkgColor": "#2da44e"}}}%%
+gantt
+    dateFormat HH:mm:ss
+    axisFormat %H:%M:%S"##;
+
+const LEGEND: &str =
+    "<sub>Blue: the agent works. Green: checks that passed. Red: checks that failed.</sub>";
 
 /// Name, tags and seconds of each bar in chronological order.
 fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
     let mut bars = Vec::new();
     for attempt in task.attempts_in_order().into_iter().take(60) {
-        let turns = attempt.turns.iter().map(|turn| turn.elapsed_ms);
-        let agent = turns.fold(0_u64, u64::saturating_add);
-        let name = format!("attempt {}", attempt.name);
-        bars.push((name, "active, ", seconds(agent)));
-        let (mut ms, mut ran, mut passed) = (0_u64, false, true);
-        for check in attempt.checks {
-            ms = ms.saturating_add(check.elapsed_ms);
-            ran = true;
-            passed &= check.passed;
-        }
-        if ran {
+        let agent = attempt.turns.iter().map(|turn| turn.elapsed_ms);
+        bars.push((
+            format!("attempt {}", attempt.name),
+            "active, ",
+            seconds(agent),
+        ));
+        let checks = &attempt.checks;
+        if !checks.is_empty() {
+            let passed = checks.iter().all(|check| check.passed);
             let tag = if passed { "done, " } else { "crit, " };
+            let ms = checks.iter().map(|check| check.elapsed_ms);
             bars.push(("checks".to_owned(), tag, seconds(ms)));
         }
     }
@@ -68,28 +68,21 @@ fn bars_of(task: &TaskSummary) -> Vec<(String, &'static str, u64)> {
 }
 
 /// At least one second, because a bar without width is invisible, and at most one day.
-fn seconds(ms: u64) -> u64 {
+fn seconds(ms: impl Iterator<Item = u64>) -> u64 {
+    let ms = ms.fold(0, u64::saturating_add);
     ms.div_ceil(1_000).clamp(1, DAY_SECONDS)
 }
 
 fn clock(seconds: u64) -> String {
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600 % 24,
-        seconds / 60 % 60,
-        seconds % 60
-    )
+    let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }
 
 /// Escapes a text for Mermaid: every character except letters, digits and spaces is written as its number.
 fn label(clean: &str) -> String {
-    let mut out = String::with_capacity(clean.len());
-    for c in clean.chars() {
-        if c.is_alphanumeric() || c == ' ' {
-            out.push(c)
-        } else {
-            out.push_str(&format!("#{};", u32::from(c)))
-        }
-    }
-    out
+    let chars = clean.chars().map(|c| match c {
+        c if c.is_alphanumeric() || c == ' ' => c.to_string(),
+        c => format!("#{};", u32::from(c)),
+    });
+    chars.collect()
 }

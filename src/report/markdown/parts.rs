@@ -2,11 +2,11 @@
 
 use super::context::{ReportContext, link};
 use super::escape::{code, inline};
-use super::{Limits, headed, joined, upper_first};
+use super::{Limits, joined, list, upper_first};
 use crate::domain::agent::{TodoItem, TodoStatus};
 use crate::domain::event::PushLine;
-use crate::domain::outcome::{RunStatus, TaskEnd};
-use crate::domain::summary::{RunSummary, Standing, TaskSummary};
+use crate::domain::outcome::RunStatus;
+use crate::domain::summary::{Hue, RunSummary, TaskSummary};
 use crate::report::text::first_of;
 use crate::report::{next_steps, sentence, text};
 
@@ -20,12 +20,11 @@ pub(super) fn checklist(summary: &RunSummary, around: &ReportContext, limits: &L
         let is_current = summary.status.is_none()
             && task.reason.is_none()
             && summary.current.as_ref() == Some(&task.id);
-        let item = item(summary, task, is_current, around);
-        let todo = is_current.then(|| todo(&summary.todo));
-        std::iter::once(item)
-            .chain(todo.into_iter().flatten())
-            .collect::<Vec<_>>()
-            .join("\n")
+        let mut lines = vec![item(summary, task, is_current, around)];
+        if is_current {
+            lines.extend(todo(&summary.todo));
+        }
+        lines.join("\n")
     });
     let rest = |more| format!("\n… and {} more.", text::count(more, "task"));
     first_of(lines, limits.rows, rest).join("\n")
@@ -37,47 +36,35 @@ fn item(
     is_current: bool,
     around: &ReportContext,
 ) -> String {
-    let standing = task.standing();
-    let is_done = matches!(standing, Standing::Verified | Standing::DoneBefore);
+    let is_done = task.standing().hue() == Hue::Green;
     let tick = if is_done { "x" } else { " " };
-    let id = code(&task.id, 60);
-    let id = around.plan_line(&id, summary.plan.path.as_deref(), task.line);
-    let title = inline(&task.title, 120);
+    let path = summary.facts.plan.path.as_deref();
+    let id = around.plan_line(&code(&task.id, 60), path, task.line);
     let mut facts = Vec::new();
     if is_current {
         facts.push(format!("**in progress**, {}", attempt(task)));
-    } else if task.status == TaskEnd::Done {
-        let commit = task.commit.as_deref().filter(|_| is_on_remote(summary));
-        facts.extend(commit.map(|id| around.commit(id)));
-        if !is_done {
+    } else {
+        facts.extend(task.commit.as_deref().map(|id| commit(summary, around, id)));
+        let is_over = summary.status.is_some() || task.reason.is_some() || !task.selected;
+        if !is_done && is_over {
             facts.push(where_it_stands(task));
         }
-    } else if summary.status.is_some() || task.reason.is_some() || !task.selected {
-        facts.push(where_it_stands(task));
+        if task.attempts > 1 {
+            let attempts = text::count(u64::from(task.attempts), "attempt");
+            facts.push(format!("after {attempts}"));
+        }
     }
-    if !is_current && task.attempts > 1 {
-        let attempts = text::count(u64::from(task.attempts), "attempt");
-        facts.push(format!("after {attempts}"));
-    }
-    let facts = if facts.is_empty() {
-        String::new()
-    } else {
-        format!(" · {}", facts.join(" "))
-    };
-    format!("- [{tick}] {id} {title}{facts}")
+    let facts = text::behind(" · ", &facts.join(" "));
+    format!("- [{tick}] {id} {}{facts}", inline(&task.title, 120))
 }
 
 fn where_it_stands(task: &TaskSummary) -> String {
-    match task.reason {
-        Some(reason) => format!(
-            "{} **{}**: {} (`{}`)",
-            super::task_icon(task.standing()),
-            task.standing().as_str(),
-            sentence::reason(reason),
-            reason.as_str()
-        ),
-        None => inline(&task.message, 200),
-    }
+    let Some(reason) = task.reason else {
+        return inline(&task.message, 200);
+    };
+    let (standing, code) = (task.standing(), reason.as_str());
+    let (icon, word) = (super::task_icon(standing), standing.as_str());
+    format!("{icon} **{word}**: {} (`{code}`)", sentence::reason(reason))
 }
 
 /// `attempt 2 of at most 4`.
@@ -100,148 +87,109 @@ fn todo(items: &[TodoItem]) -> Vec<String> {
     })
 }
 
-/// Whether the run's commits were read back from the remote.
-fn is_on_remote(summary: &RunSummary) -> bool {
+/// A commit, as a link if it was read back from the remote.
+pub(super) fn commit(summary: &RunSummary, around: &ReportContext, id: &str) -> String {
     let push = summary.push.as_ref();
-    push.is_some_and(|push| push.head.is_some() && (push.pushed || push.rescue.is_some()))
+    let is_there = |push: &PushLine| push.head.is_some() && (push.pushed || push.rescue.is_some());
+    if push.is_some_and(is_there) {
+        around.commit(id)
+    } else {
+        code(&sentence::short_id(id), 12)
+    }
 }
 
-/// The commits and where they are: on the remote, as read back, or only in the job.
+/// Where the commits are: on the remote, as read back, or only in the job. Those of tasks are shown with their task.
 pub(super) fn commits(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
-    let push = summary.push.as_ref();
-    if summary.commits.is_empty() && push.is_none() {
-        return String::new();
-    }
-    let on_remote = is_on_remote(summary);
-    let mut lines: Vec<String> = push.into_iter().map(|push| arrived(push, around)).collect();
-    if push.is_none() && summary.status.is_some() {
-        lines.push("Nothing was pushed: the commits are in the job's checkout only.".into());
-    }
-    let commits = summary.commits.iter().map(|id| {
-        let commit = if on_remote {
-            around.commit(id)
-        } else {
-            code(&sentence::short_id(id), 12)
-        };
-        format!("- {commit}{}", task_of(summary, id))
-    });
-    let rest = |more| format!("\n… and {} more.", text::count(more, "commit"));
-    lines.push(first_of(commits, limits.lines, rest).join("\n"));
-    joined(&lines)
+    let arrived = summary.push.as_ref().map(|push| arrived(push, around));
+    let is_lost = summary.status.is_some() && !summary.commits.is_empty();
+    let lost = || "Nothing was pushed: the commits are in the job's checkout only.".to_owned();
+    let arrived = arrived.or_else(|| is_lost.then(lost));
+    let of_tasks = summary.tasks.iter().filter_map(|task| task.commit.as_ref());
+    let of_tasks: Vec<&String> = of_tasks.collect();
+    let others = summary.commits.iter().filter(|id| !of_tasks.contains(id));
+    let others = others.map(|id| commit(summary, around, id));
+    let others = list("", others, limits.lines, "commit");
+    joined(&[arrived.unwrap_or_default(), others])
 }
 
 fn arrived(push: &PushLine, around: &ReportContext) -> String {
-    let head = push.head.as_deref().map(|id| around.commit(id));
     let detail = upper_first(&inline(&push.detail, 400));
-    match (push.pushed, &push.rescue, head) {
-        (true, _, Some(head)) => {
-            let pushed = format!(
-                "Pushed to {}, whose head on the remote is {head}.",
-                around.branch(&push.branch)
-            );
-            // Recreated commits are not those that the log mentions.
-            if push.rebased.is_empty() {
-                pushed
-            } else {
-                format!("{pushed} {detail}.")
-            }
+    let branch = around.branch(&push.branch);
+    let head = push.head.as_deref().map(|id| around.commit(id));
+    match (head, &push.rescue) {
+        // Recreated commits are not those that the log mentions.
+        (Some(head), _) if push.pushed => {
+            let detail = match push.rebased.as_slice() {
+                [] => String::new(),
+                _ => format!(" {detail}."),
+            };
+            format!("Pushed to {branch}, whose head on the remote is {head}.{detail}")
         }
-        (false, Some(rescue), Some(head)) => format!(
-            "The work is not on {}, but on {}, whose head on the remote is {head}. {detail}",
-            around.branch(&push.branch),
+        (Some(head), Some(rescue)) => format!(
+            "The work is not on {branch}, but on {}, whose head on the remote is {head}. {detail}",
             around.branch(rescue)
         ),
         _ => format!("The commits are **not on the remote**. {detail}"),
     }
 }
 
-fn task_of(summary: &RunSummary, commit: &str) -> String {
-    let of = |task: &&TaskSummary| task.commit.as_deref() == Some(commit);
-    summary.tasks.iter().find(of).map_or(String::new(), |task| {
-        format!(" {} {}", code(&task.id, 60), inline(&task.title, 120))
-    })
-}
-
 /// The next steps for a person, as a list.
 pub(super) fn next(summary: &RunSummary, around: &ReportContext) -> String {
-    let mut steps = Vec::new();
     let is_success = summary.status == Some(RunStatus::Success);
-    let told = if is_success {
+    let steps = if is_success {
         let fork = next_steps::commits_for_fork(summary).into_iter();
         fork.chain(next_steps::to_approve(summary)).collect()
     } else {
         next_steps::steps(summary, &around.continuation())
     };
     let artifact = around.artifact_url.as_deref();
-    steps.extend(told.iter().map(|step| super::next_step(step, artifact)));
-    let pull = summary
-        .push
-        .as_ref()
-        .and_then(|push| push.pull_request.as_ref());
-    if let Some(pull) = pull.filter(|_| is_success) {
-        let shown = format!("pull request {}", pull.number);
-        steps.push(format!("review {}", link(&shown, &pull.url)));
-    }
-    super::next_list(steps.into_iter())
+    let steps = steps.iter().map(|step| super::next_step(step, artifact));
+    let pull = summary.pull_request().filter(|_| is_success);
+    let pull = pull.map(|pull| format!("review {}", super::pull_request_link(pull)));
+    super::next_list(steps.chain(pull))
 }
 
 /// Notes about CI on the pushed commits, and the other notes.
 pub(super) fn notes(summary: &RunSummary, around: &ReportContext, limits: &Limits) -> String {
-    let mut notes = Vec::new();
-    let pushed = summary
-        .push
-        .as_ref()
-        .is_some_and(|push| push.head.is_some());
-    let started: Vec<String> = around
-        .dispatched
-        .iter()
-        .map(|name| code(name, 100))
-        .collect();
-    match (around.ci_will_not_start && pushed, started.is_empty()) {
-        (true, true) => notes.push(
-            "CI does not start on a push with the job's token. Push with the token of an app or a person, name the workflows in `dispatch-workflows`, or close and reopen the pull request.".to_owned(),
-        ),
-        (_, false) => notes.push(format!(
-            "CI does not start on a push with the job's token, so Sprag started {} for it.",
-            started.join(", ")
-        )),
-        (false, true) => {}
-    }
+    let push = summary.push.as_ref();
+    let is_pushed = push.is_some_and(|push| push.head.is_some());
+    let started = around.dispatched.iter().map(|name| code(name, 100));
+    let started = text::joined(", ", started);
+    let of_ci = if !started.is_empty() {
+        Some(format!(
+            "CI does not start on a push with the job's token, so Sprag started {started} for it."
+        ))
+    } else if around.ci_will_not_start && is_pushed {
+        Some("CI does not start on a push with the job's token. Push with the token of an app or a person, name the workflows in `dispatch-workflows`, or close and reopen the pull request.".to_owned())
+    } else {
+        None
+    };
     let foreign = around.notes.iter().chain(&summary.warnings);
     let foreign = foreign.map(|note| upper_first(&inline(note, 500)));
-    notes.extend(first_of(foreign, limits.lines, |more| {
-        format!("… and {more} more")
-    }));
-    let notes: Vec<String> = notes.iter().map(|note| format!("- {note}")).collect();
-    headed("**Notes**", notes.join("\n"))
+    let most = limits.lines + usize::from(of_ci.is_some());
+    list("**Notes**", of_ci.into_iter().chain(foreign), most, "note")
 }
 
 /// Links to the other places that report the run, on one line.
 pub(super) fn places(summary: &RunSummary, around: &ReportContext) -> String {
-    let mut places: Vec<String> = Vec::new();
-    let pull = summary
-        .push
-        .as_ref()
-        .and_then(|push| push.pull_request.as_ref());
-    places.extend(pull.map(|pull| link(&format!("Pull request {}", pull.number), &pull.url)));
-    for (shown, url) in [
+    let pull = summary.pull_request();
+    let pull = pull.map(|pull| link(&format!("Pull request {}", pull.number), &pull.url));
+    let run_url = around.place.run_url();
+    let links = [
         ("Check run", &around.check_url),
         ("Comment", &around.comment_url),
-        ("Workflow run", &around.place.run_url()),
+        ("Workflow run", &run_url),
         ("Run directory (artifact)", &around.artifact_url),
-    ] {
-        places.extend(url.as_deref().map(|url| link(shown, url)));
-    }
-    places.extend(
-        around
-            .asked_by
-            .as_deref()
-            .map(|login| format!("requested by {}", code(login, 60))),
-    );
-    places.extend(summary.limits.as_deref().map(|limits| inline(limits, 300)));
-    if places.is_empty() {
-        String::new()
-    } else {
-        format!("<sub>{}</sub>", places.join(" · "))
+    ];
+    let links = links.into_iter();
+    let links = links.filter_map(|(shown, url)| Some(link(shown, url.as_deref()?)));
+    let asked_by = around.asked_by.as_ref();
+    let asked_by = asked_by.map(|login| format!("requested by {}", code(login, 60)));
+    let limits = summary.facts.limits.as_ref();
+    let limits = limits.map(|limits| inline(limits, 300));
+    let places = pull.into_iter().chain(links).chain(asked_by).chain(limits);
+    match text::joined(" · ", places) {
+        places if places.is_empty() => places,
+        places => format!("<sub>{places}</sub>"),
     }
 }

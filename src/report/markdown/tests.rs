@@ -61,7 +61,7 @@ fn success() {
 #[test]
 fn partial() {
     insta::assert_snapshot!(report(&samples::partial()), @r"
-    ## 🟠 Sprag: partly done, 1 of 3 tasks done, t2 failed
+    ## ❌ Sprag: partly done, 1 of 3 tasks done, t2 failed
 
     **`t2`: the checks still fail and no retry is left** (`partial` · `verification_failed`)
 
@@ -71,7 +71,7 @@ fn partial() {
 
     **Kept**
 
-    - 1 commit on feature/csv: 9b1e44c0aa27
+    - 1 commit on feature/csv
     - The work of t2 as a patch: /runs/01H-run/patches/t2.patch
     - The changes of t2 are still in the work tree, not committed
 
@@ -319,7 +319,7 @@ fn budget() {
 
     **Kept**
 
-    - 1 commit on feature/csv: 9b1e44c0aa27
+    - 1 commit on feature/csv
 
     **What to do next**
 

@@ -24,7 +24,7 @@ fn a_job_names_no_command_for_a_machine_that_is_gone() {
         merges_base: false,
     };
     for (name, mut summary) in samples::all() {
-        summary.continuation = job(Some("/sprag"));
+        summary.facts.continuation = job(Some("/sprag"));
         let steps = next_steps(&summary);
         let told = format!("{steps:?} {:?}", kept(&summary));
         assert!(!told.contains("sprag run"), "{name}: {told}");
@@ -35,14 +35,14 @@ fn a_job_names_no_command_for_a_machine_that_is_gone() {
         );
         let comments = |step: &NextStep| matches!(step, NextStep::Comment { .. });
         assert_eq!(!done, steps.iter().any(comments), "{name}: {told}");
-        summary.continuation = job(None);
+        summary.facts.continuation = job(None);
         let told = format!("{:?}", next_steps(&summary));
         assert_eq!(
             !done,
             told.contains("start the workflow again"),
             "{name}: {told}"
         );
-        summary.continuation = Continuation::Anew;
+        summary.facts.continuation = Continuation::Anew;
         let told = format!("{:?}", next_steps(&summary));
         assert!(!told.contains("--resume"), "{name}: {told}");
     }
@@ -51,12 +51,12 @@ fn a_job_names_no_command_for_a_machine_that_is_gone() {
 #[test]
 fn a_draft_whose_commit_did_not_arrive_is_not_said_to_have_changed_nothing() {
     let mut summary = samples::planning_only();
-    summary.continuation = Continuation::Anew;
+    summary.facts.continuation = Continuation::Anew;
     let told = |summary: &RunSummary| format!("{:?}", next_steps(summary));
     assert!(told(&summary).contains("nothing was changed here"));
     summary.status = Some(RunStatus::Environment);
     summary.commits = vec!["9b1e44c0aa27ffff".into()];
-    summary.branch = Some("sprag/plan-csv".into());
+    summary.facts.branch = Some("sprag/plan-csv".into());
     let mut push = PushLine {
         branch: "sprag/plan-csv".into(),
         detail: "refused\n  by a rule".into(),
@@ -81,7 +81,7 @@ fn a_draft_whose_commit_did_not_arrive_is_not_said_to_have_changed_nothing() {
 #[test]
 fn only_pushed_work_of_a_job_is_said_to_last() {
     let mut summary = samples::partial();
-    summary.continuation = Continuation::Job {
+    summary.facts.continuation = Continuation::Job {
         phrase: None,
         merges_base: false,
     };
@@ -103,7 +103,7 @@ fn work_that_is_only_in_its_job_is_neither_on_the_branch_nor_continued() {
     let mut summary = samples::partial();
     summary.status = Some(RunStatus::Environment);
     let told = |summary: &mut RunSummary, phrase: Option<&str>| {
-        summary.continuation = Continuation::Job {
+        summary.facts.continuation = Continuation::Job {
             phrase: phrase.map(str::to_owned),
             merges_base: false,
         };
@@ -119,7 +119,7 @@ fn work_that_is_only_in_its_job_is_neither_on_the_branch_nor_continued() {
     let kept_on_github = told(&mut summary, Some("/sprag"));
     assert!(kept_on_github.contains("/sprag continue"));
     assert!(kept_on_github.contains("remove this cause: refused\""));
-    assert!(kept_on_github.contains("1 commit, not on the remote: 9b1e44c0aa27"));
+    assert!(kept_on_github.contains("1 commit, not on the remote"));
     let only_here = "GitHub did not take the work: refused".to_owned();
     summary.warn(only_here, Some(WarningTopic::OnlyInJob));
     let lost = told(&mut summary, Some("/sprag"));
@@ -130,7 +130,7 @@ fn work_that_is_only_in_its_job_is_neither_on_the_branch_nor_continued() {
     let push = summary.push.as_mut().unwrap();
     push.rescue = Some("sprag/rescue/1".into());
     let rescued = told(&mut summary, None);
-    assert!(rescued.contains("1 commit on sprag/rescue/1: 9b1e44c0aa27"));
+    assert!(rescued.contains("1 commit on sprag/rescue/1"));
     assert!(rescued.contains("continue where this run stopped"));
 }
 
@@ -149,7 +149,7 @@ fn a_hook_is_named_only_if_it_refused_the_commit() {
 #[test]
 fn paths_are_quoted_for_the_shell() {
     let mut summary = samples::partial();
-    summary.run_dir = "/runs/a b/$(x)".into();
+    summary.facts.run_dir = "/runs/a b/$(x)".into();
     assert_eq!(
         commands(&summary),
         [
@@ -167,7 +167,7 @@ fn what_is_kept_is_only_what_is_there() {
     assert_eq!(
         kept(&summary),
         [
-            "1 commit on feature/csv: 9b1e44c0aa27",
+            "1 commit on feature/csv",
             "the work of t2 as a patch: /runs/01H-run/patches/t2.patch",
             "the changes of t2 are still in the work tree, not committed",
         ]
@@ -185,7 +185,7 @@ fn what_is_kept_is_only_what_is_there() {
 fn nobody_is_told_to_discard_what_was_there_before_the_run() {
     let mut summary = samples::partial();
     assert!(commands(&summary).iter().any(|it| it.contains("apply -R")));
-    summary.allow_dirty = true;
+    summary.facts.allow_dirty = true;
     assert!(commands(&summary).iter().all(|it| !it.contains("apply -R")));
     let patch = "the work of t2 and everything else that was not committed as a patch: /runs/01H-run/patches/t2.patch";
     assert!(kept(&summary).iter().any(|entry| entry == patch));
@@ -219,7 +219,7 @@ fn what_is_missing_comes_before_going_on() {
 #[test]
 fn commits_that_jj_has_on_no_bookmark_are_named_with_its_own_command() {
     let mut summary = samples::success();
-    (summary.branch, summary.push) = (None, None);
+    (summary.facts.branch, summary.push) = (None, None);
     assert!(commands(&summary)[0].starts_with("git branch NAME "));
     summary.warn("no bookmark".into(), Some(WarningTopic::NoBookmark));
     assert!(commands(&summary)[0].starts_with("jj bookmark create NAME -r "));

@@ -61,21 +61,19 @@ pub(super) fn metrics(measured: &[Measured], began: u64, last: u64, is_delta: bo
     let temporality = if is_delta { 1 } else { 2 };
     let mut all = Vec::new();
     for (name, unit, description, bounds) in METRICS {
-        let points: Vec<Value> = grouped(measured, name)
-            .into_iter()
-            .map(|(attributes, values)| {
-                let mut point = if bounds.is_empty() {
-                    json!({ "asDouble": values.iter().sum::<f64>() })
-                } else {
-                    histogram(&values, bounds)
-                };
-                let attributes = attributes.iter().map(|(key, value)| attribute(key, value));
-                point["attributes"] = attributes.collect();
-                point["startTimeUnixNano"] = json!(began.to_string());
-                point["timeUnixNano"] = json!(last.to_string());
-                point
-            })
-            .collect();
+        let point = |(attributes, values): Series<'_>| {
+            let mut point = if bounds.is_empty() {
+                json!({ "asDouble": values.iter().sum::<f64>() })
+            } else {
+                histogram(&values, bounds)
+            };
+            let attributes = attributes.iter().map(|(key, value)| attribute(key, value));
+            point["attributes"] = attributes.collect();
+            point["startTimeUnixNano"] = json!(began.to_string());
+            point["timeUnixNano"] = json!(last.to_string());
+            point
+        };
+        let points: Vec<Value> = grouped(measured, name).into_iter().map(point).collect();
         if points.is_empty() {
             continue;
         }
@@ -98,10 +96,8 @@ type Series<'m> = (&'m [(&'static str, Value)], Vec<f64>);
 fn grouped<'m>(measured: &'m [Measured], name: &str) -> Vec<Series<'m>> {
     let mut series: Vec<Series<'m>> = Vec::new();
     for one in measured.iter().filter(|one| one.name == name) {
-        match series
-            .iter_mut()
-            .find(|(known, _)| *known == one.attributes)
-        {
+        let mut known = series.iter_mut();
+        match known.find(|(attributes, _)| *attributes == one.attributes) {
             Some((_, values)) => values.push(one.value),
             None => series.push((&one.attributes, vec![one.value])),
         }
@@ -116,8 +112,10 @@ fn histogram(values: &[f64], bounds: &[f64]) -> Value {
         buckets[bounds.partition_point(|bound| bound < value)] += 1;
     }
     let buckets: Vec<String> = buckets.iter().map(u64::to_string).collect();
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (least, most) = (
+        values.iter().copied().reduce(f64::min),
+        values.iter().copied().reduce(f64::max),
+    );
     json!({ "count": values.len().to_string(), "sum": values.iter().sum::<f64>(), "min": least, "max": most,
         "bucketCounts": buckets, "explicitBounds": bounds })
 }

@@ -6,7 +6,7 @@ use crate::domain::attempt::{Proof, ProofLine, ProofWord};
 use crate::domain::checks::counts::Counts;
 use crate::domain::checks::verdict::{CheckOutcome, CheckResult};
 use crate::domain::event::{
-    Event, EventKind, PullRequestLine, PushLine, RetryKind, ReviewLine, TurnProgress,
+    Event, EventKind, PullRequestLine, PushLine, RetryKind, ReviewLine, SetupLine, TurnProgress,
 };
 use crate::domain::review::{Finding, ReviewVerdict};
 use crate::domain::sandbox::DeniedHost;
@@ -115,13 +115,13 @@ pub fn every_event() -> Vec<Event> {
     recorder.push(EventKind::SetupStarted {
         command: "npm ci".into(),
     });
-    recorder.push(EventKind::SetupEnded {
+    recorder.push(EventKind::SetupEnded(Box::new(SetupLine {
         command: "npm ci".into(),
         exit: "code 1".into(),
         passed: false,
         elapsed_ms: 1_200,
         log: Some("verify/setup-01.log".into()),
-    });
+    })));
     for outcome in [
         CheckOutcome::Signalled { signal: 9 },
         CheckOutcome::TimedOut { after_ms: 600_000 },
@@ -141,9 +141,7 @@ pub fn every_event() -> Vec<Event> {
         };
         recorder.push(EventKind::CheckEnded(Box::new(result)));
     }
-    recorder.push(EventKind::ProofStarted {
-        proof: Proof::Baseline,
-    });
+    recorder.push(EventKind::ProofStarted {});
     recorder.push(EventKind::ProofEnded(Box::new(ProofLine {
         proof: Proof::Baseline,
         result: ProofWord::Failed,

@@ -71,7 +71,7 @@ impl Earlier {
         };
         let mut stands = BTreeSet::new();
         for event in events {
-            let task = event.task.unwrap_or_default();
+            let task = event.place.task.unwrap_or_default();
             match event.kind {
                 EventKind::TaskEnded(_) if event.seq > ended => drop(stands.insert(task)),
                 EventKind::TaskStarted { .. } => drop(earlier.agent_commits.remove(&task)),

@@ -3,7 +3,7 @@
 use crate::context::Context;
 use crate::domain::checks::verdict::ordered;
 use crate::domain::continuation::Directories;
-use crate::domain::event::{EventKind, PlanLine, RunStarted, TaskLine, WarningTopic};
+use crate::domain::event::{EventKind, PlanLine, RunFacts, RunStarted, TaskLine, WarningTopic};
 use crate::domain::mcp::credentials;
 use crate::domain::plan::{Task, TaskId};
 use crate::domain::schedule::Rules;
@@ -218,7 +218,8 @@ pub(crate) fn report_start(
             .notes
             .load(context, work_tree, &parts.setup.run_dir, elsewhere)?;
     }
-    let detached = started.branch.is_none() && started.base.is_some() && !context.in_actions();
+    let detached =
+        started.facts.branch.is_none() && started.facts.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
     if detached {
         warn_of_detached_head(parts);
@@ -294,7 +295,7 @@ fn started(
             max_retries: config.map_or(0, |config| config.settings.max_retries),
         }
     };
-    RunStarted {
+    let facts = RunFacts {
         run_id: parts.setup.run_id.clone(),
         plan: PlanLine {
             title: plan.plan.title.clone(),
@@ -309,9 +310,7 @@ fn started(
             let checks = ordered(&config.checks).into_iter();
             checks.map(|check| check.name.clone()).collect()
         }),
-        tasks: prepared.all.iter().map(line).collect(),
         run_dir: parts.setup.run_dir.root().display().to_string(),
-        resumed: asked.earlier.is_some(),
         name: prepared
             .request()
             .map(|it| it.context.place.name.as_str().to_owned()),
@@ -325,6 +324,11 @@ fn started(
             .continuation(context.in_actions(), prepared.request()),
         allow_dirty: prepared.run.settings.allow_dirty,
         directories: directories(context, asked.real.work_tree()),
+    };
+    RunStarted {
+        facts,
+        tasks: prepared.all.iter().map(line).collect(),
+        resumed: asked.earlier.is_some(),
         understood: understood(parts, prepared),
     }
 }

@@ -43,8 +43,8 @@ pub(crate) fn resume_run(
         let failed = FailedTask {
             id: &id,
             attempts: task.attempts,
-            is_saved: task.patch.is_some(),
-            files: &task.changed_files,
+            is_saved: task.work.patch.is_some(),
+            files: &task.work.changed_files,
             outcome,
         };
         restore_for_next(parts, failed);

@@ -158,7 +158,7 @@ pub(super) fn say_on(cancel: &Cancel, latest: &watch::Sender<Latest>, run_dir: &
             return;
         };
         latest.send_if_modified(|latest| {
-            if latest.is_over || latest.summary.run_id.is_empty() {
+            if latest.is_over || latest.summary.facts.run_id.is_empty() {
                 return false;
             }
             let status = RunStatus::Cancelled;

@@ -139,7 +139,10 @@ impl Reporting {
             // The runner executes no commands in an agent's output.
             let token: Token = Box::new(|| uuid::Uuid::new_v4().simple().to_string());
             let log = ActionsLog::new(out, token);
-            reporters.add(LOG_COMMANDS, Box::new(WorkflowCommands::new(log.clone())));
+            reporters.add(
+                LOG_COMMANDS,
+                Box::new(WorkflowCommands::new(log.clone(), true)),
+            );
             reporters.add("log", Box::new(Console::new(Box::new(log.clone()), style)));
             actions_log = Some(log);
         } else if can_draw {
@@ -200,7 +203,7 @@ impl Reporting {
                 if let Some(log) = &self.actions_log {
                     // The check run gets the annotations. If that fails, they are written to the log at
                     // the end.
-                    let groups = WorkflowCommands::groups_only(log.clone());
+                    let groups = WorkflowCommands::new(log.clone(), false);
                     self.reporters.replace(LOG_COMMANDS, Box::new(groups));
                 }
                 self.publishing = Some(Publishing {
@@ -291,7 +294,7 @@ impl Reporting {
 
     /// Records how a person continues the run, before its first event says so.
     pub fn note_continuation(&mut self, continuation: Continuation) {
-        self.summary.continuation = continuation;
+        self.summary.facts.continuation = continuation;
     }
 
     /// Reports that an error ended the run, instead of a decision.
@@ -507,8 +510,8 @@ where
 /// The redacted event with the original task ids, because tasks are looked up by them.
 fn with_ids<'e>(clean: &'e Event, event: &Event) -> Cow<'e, Event> {
     let mut with = Cow::Borrowed(clean);
-    if clean.task != event.task {
-        with.to_mut().task.clone_from(&event.task);
+    if clean.place.task != event.place.task {
+        with.to_mut().place.task.clone_from(&event.place.task);
     }
     if let (EventKind::RunStarted(clean), EventKind::RunStarted(started)) =
         (&clean.kind, &event.kind)

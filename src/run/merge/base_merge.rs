@@ -67,13 +67,11 @@ pub(crate) async fn merge_base(
         Attempt::Conflict(_) => return Ok(BTreeMap::new()),
     };
     parts.accounts.changed_files.extend(files.iter().cloned());
-    let told = TaskEnded {
-        attempts: 1,
-        changes_made: !files.is_empty(),
-        changed_files: files,
-        failing_tests: failing,
-        ..TaskEnded::without_turns(outcome.clone())
-    };
+    let mut told = TaskEnded::without_turns(outcome.clone());
+    told.attempts = 1;
+    told.changes_made = !files.is_empty();
+    told.work.changed_files = files;
+    told.work.failing_tests = failing;
     parts.emit.emit(EventKind::TaskEnded(Box::new(told)));
     parts.emit.ensure_stored()?;
     parts.emit.at(None, None, None);

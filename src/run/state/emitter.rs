@@ -2,7 +2,7 @@
 
 use crate::domain::attempt::{Observation, PhaseName, Proof, Record, Step, TaskState, fold};
 use crate::domain::duration::millis;
-use crate::domain::event::{Event, EventKind, WarningTopic};
+use crate::domain::event::{Event, EventKind, EventPlace, WarningTopic};
 use crate::process::{Cancel, CancelReason};
 use crate::run::state::directory::{HistoryFile, HistoryLine};
 use std::collections::HashSet;
@@ -15,11 +15,7 @@ pub struct Emitter<'a> {
     seq: u64,
     began: Instant,
     before_ms: u64,
-    task: Option<String>,
-    attempt: Option<u32>,
-    turn: Option<u32>,
-    proof: Option<Proof>,
-    phase: Option<PhaseName>,
+    place: EventPlace,
     warned: HashSet<String>,
     /// What signals set; `None` once a signal has been reported.
     cancel: Option<Cancel>,
@@ -40,11 +36,7 @@ impl<'a> Emitter<'a> {
             seq,
             began: Instant::now(),
             before_ms,
-            task: None,
-            attempt: None,
-            turn: None,
-            proof: None,
-            phase: None,
+            place: EventPlace::default(),
             warned: HashSet::new(),
             cancel: None,
         }
@@ -73,11 +65,7 @@ impl<'a> Emitter<'a> {
             seq: self.seq,
             ts: jiff::Timestamp::now().to_string(),
             elapsed_ms: self.elapsed_ms(),
-            task: self.task.clone(),
-            attempt: self.attempt,
-            turn: self.turn,
-            proof: self.proof,
-            phase: self.phase,
+            place: self.place.clone(),
             kind,
         };
         if let Err(error) = (self.sink)(event) {
@@ -136,21 +124,22 @@ impl<'a> Emitter<'a> {
 
     /// Sets the task, attempt and turn of the following events, and clears proof and phase.
     pub fn at(&mut self, task: Option<&str>, attempt: Option<u32>, turn: Option<u32>) {
-        self.task = task.map(str::to_owned);
-        self.attempt = attempt;
-        self.turn = turn;
-        self.proof = None;
-        self.phase = None;
+        self.place = EventPlace {
+            task: task.map(str::to_owned),
+            attempt,
+            turn,
+            ..EventPlace::default()
+        };
     }
 
     /// Sets the phase of the following events, until the next call of [`Self::at`].
     pub fn in_phase(&mut self, phase: Option<PhaseName>) {
-        self.phase = phase;
+        self.place.phase = phase;
     }
 
     /// Sets the proof of the following events.
     pub fn proving(&mut self, proof: Option<Proof>) {
-        self.proof = proof;
+        self.place.proof = proof;
     }
 }
 

@@ -121,7 +121,7 @@ fn parse(bytes: &[u8]) -> Result<RunSummary> {
 /// Validates that the parts of the summary are consistent and that the run has ended. Everything that an
 /// unmodified run can leave is accepted.
 fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
-    let id = &summary.run_id;
+    let id = &summary.facts.run_id;
     if id.len() != 36 || uuid::Uuid::parse_str(id).is_err() {
         return Err("run_id is not the id of a run".to_owned());
     }
@@ -135,7 +135,7 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
         return Err(format!("exit_code {code} does not match status {status}"));
     }
     let ids = summary.commits.iter().chain(&summary.head);
-    if let Some(id) = ids.chain(&summary.base).find(|id| !is_commit_id(id)) {
+    if let Some(id) = ids.chain(&summary.facts.base).find(|id| !is_commit_id(id)) {
         return Err(format!("`{id}` is not the id of a commit"));
     }
     let done = summary
@@ -161,13 +161,14 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn honest() -> RunSummary {
-        RunSummary {
-            run_id: "019398c4-5f1e-7c44-9d9e-3a1f0f1c2d3e".to_owned(),
+        let mut summary = RunSummary {
             status: Some(RunStatus::Success),
             reason: Some(Reason::Verified),
             exit_code: Some(0),
             ..RunSummary::default()
-        }
+        };
+        summary.facts.run_id = "019398c4-5f1e-7c44-9d9e-3a1f0f1c2d3e".to_owned();
+        summary
     }
 
     fn with(change: impl FnOnce(&mut Value)) -> String {
@@ -197,7 +198,7 @@ mod tests {
         fs::write(dir.path().join(SUMMARY), text).unwrap();
         fs::write(dir.path().join(BUNDLE), "").unwrap();
         let found = read(dir.path(), &Redactor::new([token])).unwrap();
-        assert_eq!(found.summary.plan.title, "Say ***");
+        assert_eq!(found.summary.facts.plan.title, "Say ***");
         assert_eq!(found.bundle, Some(dir.path().join(BUNDLE)));
     }
 

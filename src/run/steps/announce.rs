@@ -1,8 +1,7 @@
 //! Emits what comes next before it happens.
 
 use crate::domain::attempt::{Last, Step, TurnPurpose};
-use crate::domain::event::{EventKind, RetryKind};
-use crate::domain::output_schema::StructuredOutput;
+use crate::domain::event::{EventKind, RetryKind, RetryLine};
 use crate::domain::prompt::NudgeKind;
 use crate::domain::text::one_line;
 use crate::run::state::emitter::Emitter;
@@ -26,8 +25,8 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
         Some(state.turns()),
     );
     emit.in_phase(phase);
-    if let Some(kind) = scheduled(run, step) {
-        emit.emit(kind);
+    if let Some(line) = scheduled(run, step) {
+        emit.emit(EventKind::RetryScheduled(Box::new(line)));
     }
     emit.at(
         Some(run.task.id.as_str()),
@@ -37,7 +36,7 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     emit.in_phase(phase);
 }
 
-fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
+fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<RetryLine> {
     let state = &run.journal.state;
     // A repeated turn after a resume or a wait was announced when it was decided.
     if matches!(state.last, Last::Resumed(_) | Last::Waited) {
@@ -59,11 +58,11 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
                 kind: NudgeKind::Output,
             } => {
                 let reason = match &state.output {
-                    Some(StructuredOutput::Misfit { why }) => why.clone(),
+                    Some(Err(why)) => why.clone(),
                     _ => String::new(),
                 };
                 let nudges = run.row(*key).nudges;
-                return Some(retry_scheduled(RetryKind::Output, *n, nudges, reason, 0));
+                return Some(RetryLine::new(RetryKind::Output, *n, nudges, reason));
             }
             TurnPurpose::Nudge { n, kind } => {
                 let of = nudges_of(run, key.phase, *n, *kind);
@@ -78,34 +77,17 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<EventKind> {
         },
         Step::Wait { ms, why } => {
             let (n, of) = (state.waits + 1, run.policy.waits);
-            return Some(retry_scheduled(RetryKind::Wait, n, of, why.clone(), *ms));
+            return Some(RetryLine {
+                delay_ms: *ms,
+                ..RetryLine::new(RetryKind::Wait, n, of, why)
+            });
         }
         _ => return None,
     };
-    let mut event = retry_scheduled(how, n, of, reason, 0);
-    if let EventKind::RetryScheduled { indicators: of, .. } = &mut event {
-        *of = indicators;
-    }
-    Some(event)
-}
-
-/// The event for repetition `n` of `of` after a delay, without indicators.
-pub(super) fn retry_scheduled(
-    how: RetryKind,
-    n: u32,
-    of: u32,
-    reason: String,
-    delay_ms: u64,
-) -> EventKind {
-    EventKind::RetryScheduled {
-        how,
-        n,
-        of,
-        reason,
-        indicators: Vec::new(),
-        delay_ms,
-        message: String::new(),
-    }
+    Some(RetryLine {
+        indicators,
+        ..RetryLine::new(how, n, of, reason)
+    })
 }
 
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the

@@ -4,7 +4,7 @@ use crate::domain::agent::TurnName;
 use crate::domain::assess::{Assessment, AssessmentKind, TurnFacts, assess};
 use crate::domain::commit_message::without_references;
 use crate::domain::draft::{Draft, MAX_DRAFTS, Problem, of_message, prompt, stem};
-use crate::domain::event::{EventKind, RetryKind};
+use crate::domain::event::{EventKind, RetryKind, RetryLine};
 use crate::domain::outcome::{Outcome, short};
 use crate::domain::plan::Task;
 use crate::domain::prompt::pictures;
@@ -21,7 +21,6 @@ use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_files::run_agent_with_its_files;
-use crate::run::steps::announce::retry_scheduled;
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
@@ -88,13 +87,8 @@ async fn drafted(
         }
         if let Some(problem) = &problem {
             let why = one_line(&problem.why, 500);
-            parts.emit.emit(retry_scheduled(
-                RetryKind::Retry,
-                number - 1,
-                MAX_DRAFTS - 1,
-                why,
-                0,
-            ));
+            let line = RetryLine::new(RetryKind::Retry, number - 1, MAX_DRAFTS - 1, why);
+            parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
         }
         let mut text = prompt(&wanted.request, problem.as_ref());
         if let Some(section) = pictures(&names(&parts.setup.run_dir)) {
@@ -165,8 +159,11 @@ async fn lasting_turn(
         };
         waits += 1;
         let most = run.policy.waits;
-        let event = retry_scheduled(RetryKind::Wait, waits, most, why, ms);
-        parts.emit.emit(event);
+        let line = RetryLine {
+            delay_ms: ms,
+            ..RetryLine::new(RetryKind::Wait, waits, most, why)
+        };
+        parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Turn::Ended(by.outcome()));

@@ -2,7 +2,7 @@
 
 use crate::domain::agent::{TodoItem, TodoStatus, progress};
 use crate::domain::attempt::{Blame, BlamedTest, TaskState, evidence};
-use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::event::{EventKind, TaskEnded, TaskWork};
 use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd};
 use crate::domain::plan::{StatusUpdate, TaskId, TaskStatus};
@@ -55,7 +55,7 @@ pub fn finish_task(
         _ => finish_undone(parts, run, outcome),
     };
     // The event comes first: a run that dies in between reports the end again instead of never.
-    let (is_saved, files) = (ended.patch.is_some(), ended.changed_files.clone());
+    let (is_saved, files) = (ended.work.patch.is_some(), ended.work.changed_files.clone());
     parts.emit.emit(EventKind::TaskEnded(Box::new(ended)));
     parts.emit.ensure_stored()?;
     run.journal.finish(outcome.clone())?;
@@ -310,19 +310,21 @@ fn ended(
         attempts: state.all_attempts().max(run.drafting.drafts),
         turns: state.turns() + run.drafting.turns,
         nudges: state.all_nudges(),
-        verifications: state.verifications,
-        history: history(state, outcome),
         changes_made: changes_made(state, &now, outcome),
-        changed_files,
-        failing_tests: failing_tests(state, outcome),
-        evidence: evidence(state, outcome),
-        signals: state.signals.clone(),
-        held: state.held.clone(),
-        answer: answer(run, outcome),
-        structured_output: structured_output(state, outcome),
+        work: TaskWork {
+            verifications: state.verifications,
+            history: history(state, outcome),
+            changed_files,
+            failing_tests: failing_tests(state, outcome),
+            evidence: evidence(state, outcome),
+            signals: state.signals.clone(),
+            held: state.held.clone(),
+            answer: answer(run, outcome),
+            structured_output: structured_output(state, outcome),
+            patch,
+            agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
+        },
         elsewhere: None,
-        patch,
-        agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
         elapsed_ms: parts.emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),
     }
@@ -340,7 +342,7 @@ fn answer(run: &TaskRun<'_>, outcome: &Outcome) -> Option<String> {
 
 /// The structured output of a task that is done.
 fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json::Value> {
-    let given = state.output.as_ref()?.value();
+    let given = state.output.as_ref()?.as_ref().ok();
     given
         .filter(|_| outcome.task_end() == TaskEnd::Done)
         .cloned()

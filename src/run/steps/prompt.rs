@@ -4,7 +4,6 @@ use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::signals::Signal;
 use crate::domain::history::HistoryEntry;
 use crate::domain::outcome::short;
-use crate::domain::output_schema::StructuredOutput;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
     FixPart, NudgeKind, Output, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText,
@@ -154,7 +153,7 @@ fn prompt_text(
     input.output = run.output(key).map(|schema| Output {
         schema,
         misfit: match &state.output {
-            Some(StructuredOutput::Misfit { why }) => Some(why),
+            Some(Err(why)) => Some(why),
             _ => None,
         },
     });

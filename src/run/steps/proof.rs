@@ -121,7 +121,7 @@ fn new_tests(state: &TaskState) -> &[String] {
 fn begin(emit: &mut Emitter<'_>, proof: Proof) -> u64 {
     let began = emit.elapsed_ms();
     emit.proving(Some(proof));
-    emit.emit(EventKind::ProofStarted { proof });
+    emit.emit(EventKind::ProofStarted {});
     began
 }
 

@@ -2,7 +2,7 @@
 
 use crate::domain::checks::first_errors;
 use crate::domain::duration::millis;
-use crate::domain::event::EventKind;
+use crate::domain::event::{EventKind, SetupLine};
 use crate::domain::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::process::{
@@ -192,13 +192,14 @@ async fn run_command(
     if let Err(error) = &written {
         parts.warn(format!("the log {path} is incomplete: {error}"));
     }
-    parts.emit.emit(EventKind::SetupEnded {
+    let line = SetupLine {
         command: command.to_owned(),
         exit: ended.exit.to_string(),
         passed: matches!(ended.exit, Exit::Code(0)),
         elapsed_ms: millis(ended.elapsed),
         log: parts.setup.run_dir.has(file).then_some(path),
-    });
+    };
+    parts.emit.emit(EventKind::SetupEnded(Box::new(line)));
     (ended.exit, kept.into_text())
 }
 

@@ -320,7 +320,7 @@ fn output(
         Some(value) => schema.judge(value.clone()),
         None => schema.read(run.final_message.as_deref().unwrap_or_default()),
     };
-    Some(given).filter(|given| run.needs_output(key) || given.value().is_some())
+    Some(given).filter(|given| run.needs_output(key) || given.is_ok())
 }
 
 /// The end of the final message.

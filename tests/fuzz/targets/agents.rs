@@ -3,7 +3,7 @@
 use super::{first_and_rest, text};
 use sprag::agents::{CliAgent, ExitFacts, OwnSandbox, RepositoryFiles, TurnRequest, cli};
 use sprag::domain::assess::message::{failed_report, read_message};
-use sprag::domain::output_schema::{OutputSchema, StructuredOutput};
+use sprag::domain::output_schema::OutputSchema;
 use sprag::domain::{api_error, notes};
 use sprag::process::{Line, LineSplitter};
 use sprag_agent::access::WireFormat;
@@ -157,8 +157,8 @@ pub(super) fn structured_output(data: &[u8]) {
         return;
     };
     let _ = schema.is_strict();
-    if let StructuredOutput::Fits { value } = schema.read(message) {
+    if let Ok(value) = schema.read(message) {
         let again = schema.read(&value.to_string());
-        assert_eq!(again, StructuredOutput::Fits { value });
+        assert_eq!(again, Ok(value));
     }
 }

@@ -83,7 +83,7 @@ fn canonical(state: &TaskState, witness: &Effects) -> u128 {
     let verdict = review.as_ref().map(|review| review.verdict);
     (attempts, begun, phase_start, grounds, nudges_elsewhere).hash(&mut hasher);
     (lost_turns, undone, verdict, accepted, has_passed).hash(&mut hasher);
-    let fits = output.as_ref().map(|output| output.value().is_some());
+    let fits = output.as_ref().map(Result::is_ok);
     (fits, state.is_asked_for_output()).hash(&mut hasher);
     // All counts of identical failures above the limit are equivalent.
     let failure = failure.as_ref().map(|(of, times)| (of, (*times).min(3)));

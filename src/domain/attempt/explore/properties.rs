@@ -29,7 +29,7 @@ impl Effects {
         match observation {
             Observation::TurnEnded(turn) => {
                 if let Some(output) = &turn.output {
-                    self.fits = output.value().is_some();
+                    self.fits = output.is_ok();
                 }
                 if let Some(review) = &turn.review {
                     self.reviews += 1;

@@ -84,8 +84,8 @@ pub(super) fn with_outputs(policy: &Policy, all: Vec<Observation>) -> Vec<Observ
     if !policy.wants_output {
         return all;
     }
-    let fits = StructuredOutput::Fits { value: true.into() };
-    let misfit = StructuredOutput::Misfit { why: "no".into() };
+    let fits: StructuredOutput = Ok(true.into());
+    let misfit: StructuredOutput = Err("no".into());
     let both = |observation: Observation| match &observation {
         Observation::TurnEnded(turn) if turn.review.is_none() => [&fits, &misfit]
             .map(|output| {

@@ -181,6 +181,7 @@ fn what_reviews_came_to_and_found_is_told_with_what_is_open_first() {
         check_run(&summary, &around).text,
         page,
     ] {
+        let text = text.replace('\\', "");
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
         assert!(
             text.contains("review 2 of at most 6: NEEDS_FIXES"),

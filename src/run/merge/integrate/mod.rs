@@ -7,7 +7,7 @@ use self::shards::{Shard, ShardReader, Work};
 use crate::context::Context;
 use crate::domain::agent::Usage;
 use crate::domain::attempt::{BlamedTest, Interruption};
-use crate::domain::event::{EventKind, TaskEnded};
+use crate::domain::event::{EventKind, TaskEnded, TaskWork};
 use crate::domain::outcome::{Outcome, Reason, TaskEnd, short};
 use crate::domain::plan::{StatusUpdate, Task, TaskStatus};
 use crate::domain::snapshot::RevId;
@@ -272,7 +272,7 @@ impl Integration<'_, '_> {
         // Test failures of this integration replace those of the shard's own run.
         let mut brought = task.clone();
         if task.status == TaskEnd::Done && !picked.failing.is_empty() {
-            brought.failing_tests.clone_from(&picked.failing);
+            brought.work.failing_tests.clone_from(&picked.failing);
         }
         let files = Vec::from_iter(changed_files);
         self.tell(&task.id, &outcome, files, brought);
@@ -295,8 +295,11 @@ impl Integration<'_, '_> {
         let ended = TaskEnded {
             attempts: task.attempts,
             changes_made: !files.is_empty(),
-            changed_files: files,
-            failing_tests: task.failing_tests,
+            work: TaskWork {
+                changed_files: files,
+                failing_tests: task.work.failing_tests,
+                ..TaskWork::default()
+            },
             elsewhere: Some(task.usage).filter(|usage| *usage != Usage::default()),
             elapsed_ms: task.elapsed_ms,
             ..TaskEnded::without_turns(outcome.clone())

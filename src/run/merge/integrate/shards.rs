@@ -154,12 +154,12 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         let handed = untrusted_run::read(path, &self.parts.setup.redactor)
             .map_err(|error| anyhow!(error.in_one_line()))?;
         let summary = &handed.summary;
-        self.expect_plan(summary.plan.path.as_deref())?;
+        self.expect_plan(summary.facts.plan.path.as_deref())?;
         let any = self.configs.values().next();
         let limit = any.and_then(|(_, config)| config.settings.max_cost_usd);
         let usd = believed(summary.usage.cost_usd, limit);
         let spent = &mut self.parts.accounts.spent_by_shards;
-        spent.push((summary.run_id.clone(), usd));
+        spent.push((summary.facts.run_id.clone(), usd));
         let ended = summary.tasks.iter().filter_map(brought);
         let mut shard = Shard {
             name: name.to_owned(),
@@ -173,7 +173,7 @@ impl<'r, 'e> ShardReader<'r, 'e> {
             let start = Repo::bundle_base(bundle)?;
             self.expect_in_history(&start)?;
             let line = self.parts.tree.repo.unbundle(bundle, &start)?;
-            let run = self.parts.setup.link_of(&summary.run_id);
+            let run = self.parts.setup.link_of(&summary.facts.run_id);
             self.take(&mut shard, &start, line, &Messages::OfRun(&run))?;
         }
         Ok(shard)
