@@ -1,27 +1,32 @@
-//! `sprag check`: validates a plan or the configuration and shows its settings.
+//! The commands that read a plan: `sprag check` validates it or the configuration, and `sprag matrix` prints its
+//! unfinished tasks for a job matrix.
 
-use crate::cli::{CheckArgs, SettingFlags};
+use crate::cli::{CheckArgs, MatrixArgs, SettingFlags};
 use crate::context::Context;
 use crate::domain::plan::{self, Plan, Task, TaskId, TaskStatus};
 use crate::error::{Error, Result};
 use crate::git::{Real, path_within};
 use crate::print::{masking, print, print_unmasked};
 use crate::report;
-use crate::report::actions_log::neutral_json;
+use crate::report::actions_log::{neutral_json, print_warning};
+use crate::report::append::append_only;
+use crate::report::buffered_output::Time;
+use crate::report::outputs::github_output;
 use crate::run::begin::described::task_settings;
 use crate::run::begin::prepare::{
-    config_file, config_path, directory, not_writable, refuse_unread, schema_source,
+    config_file, config_path, directory, not_writable, read_plan, refuse_unread, schema_source,
 };
 use crate::run::begin::repository::repository;
 use crate::run::state::plan_state::ensure_writable;
 use crate::settings::{self, RunConfig, Sources, TaskConfig};
 use serde_json::json;
+use std::io::Write as _;
 
-/// Runs the command and returns the process's exit code.
+/// Validates a plan or the configuration, shows its settings and returns the process's exit code.
 ///
 /// # Errors
 /// When the configuration or the plan is invalid.
-pub fn command(context: &Context, args: &CheckArgs) -> Result<u8> {
+pub fn check(context: &Context, args: &CheckArgs) -> Result<u8> {
     let real = repository(context)?;
     let work_tree = real.work_tree();
     let file = config_file(context, &args.common, work_tree, None)?;
@@ -165,5 +170,36 @@ fn check_json(
         "understood": masked(json!(plan.understood())),
     });
     print_unmasked(&neutral_json(format!("{value:#}\n")))?;
+    Ok(0)
+}
+
+/// Prints the unfinished tasks of a plan as rows of a job matrix and returns the process's exit code. In a step of a job it also sets the output
+/// `matrix`.
+///
+/// # Errors
+/// When the plan is invalid.
+pub fn matrix(context: &Context, args: &MatrixArgs) -> Result<u8> {
+    let path = args.path.as_ref().or(args.plan.as_ref());
+    let path =
+        path.ok_or_else(|| Error::usage("no plan was given").hint("name one: sprag matrix PLAN"))?;
+    let mut warnings = Vec::new();
+    let name = path.display().to_string();
+    let (plan, _) = read_plan(&context.cwd.join(path), &name, &mut warnings)?;
+    for warning in warnings {
+        print_warning(&warning, Time::Enough);
+    }
+    let rows = plan::matrix(&plan, args.shards.map(usize::from));
+    let rows = serde_json::to_string(&rows)?;
+    print_unmasked(&format!("{rows}\n"))?;
+    if let Some(file) = context.path_var("GITHUB_OUTPUT") {
+        let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+        let text = github_output(&[("matrix", rows)], &delimiter);
+        let written = append_only(&file).and_then(|mut file| Ok(file.write_all(text.as_bytes())?));
+        written.map_err(|error| {
+            Error::environment(format!(
+                "the output (GITHUB_OUTPUT) cannot be written: {error:#}"
+            ))
+        })?;
+    }
     Ok(0)
 }

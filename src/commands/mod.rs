@@ -4,9 +4,7 @@
 pub mod assess;
 pub mod check;
 pub mod demo;
-pub mod doctor;
 pub mod generate;
 pub mod init;
-pub mod matrix;
 pub mod run;
 pub mod runs;

@@ -425,25 +425,8 @@ impl Form {
     }
 
     fn policies(self, prepared: &Prepared, with_copies: bool) -> Policies {
-        let policies = self.policies_without_copies(prepared, with_copies);
-        match prepared.layers.as_ref().filter(|_| with_copies) {
-            Some(Layers(layers)) => Policies {
-                agent: policies.agent.and_overlay(&prepared.caches, layers),
-                ..policies
-            },
-            None => policies,
-        }
-    }
-
-    fn policies_without_copies(self, prepared: &Prepared, is_private: bool) -> Policies {
-        let Prepared {
-            around,
-            agent,
-            check,
-            setup,
-            ..
-        } = prepared;
-        let filter = sandbox::policy_of_filters(self.level(), around, &prepared.filter);
+        let (around, level) = (&prepared.around, self.level());
+        let filter = sandbox::policy_of_filters(level, around, &prepared.filter);
         let [of_agent, of_checks] = TEMPORARY_PARTS.map(|part| {
             let mut own = around.clone();
             if own.temporary != Path::new("") {
@@ -452,51 +435,54 @@ impl Form {
             own
         });
         // Setup belongs to the owner of the project and may install programs into directories on PATH.
-        let installs = |path: &PathBuf| setup.iter().any(|place| path.starts_with(place));
-        let in_cache = |path: &PathBuf| check.iter().any(|place| path.starts_with(place));
+        let installs = |path: &PathBuf| prepared.setup.iter().any(|place| path.starts_with(place));
+        let in_cache = |path: &PathBuf| prepared.check.iter().any(|place| path.starts_with(place));
         let mut of_setup = of_checks.clone();
         let protected = &mut of_setup.protected;
         protected
             .retain(|path| !installs(path) || in_cache(path) || !prepared.programs.contains(path));
-        match self {
-            Self::Strict(level) => Policies {
-                agent: sandbox::policy(level, &of_agent, agent).0,
-                check: sandbox::policy(level, &of_checks, check).0,
-                setup: sandbox::policy(level, &of_setup, setup).0,
+        let mut policies = match self {
+            Self::Strict(_) => Policies {
+                agent: sandbox::policy(level, &of_agent, &prepared.agent).0,
+                check: sandbox::policy(level, &of_checks, &prepared.check).0,
+                setup: sandbox::policy(level, &of_setup, &prepared.setup).0,
                 filter,
             },
             Self::Open { hides } => {
-                let level = self.level();
                 let policy = |mut around: SandboxPaths, places: &[PathBuf], hides: bool| {
                     // Checks and setup may use docker.
                     if !hides {
                         around.hidden.clear();
                     }
-                    if is_private {
+                    if with_copies {
                         let top = around.temporary.parent().map(Path::to_path_buf);
                         around.protected.extend(top);
                     }
-                    let own = [around.temporary.clone()];
-                    let own = own.iter().filter(|path| path.is_dir());
-                    let places: Vec<PathBuf> = places.iter().chain(own).cloned().collect();
+                    let mut places = places.to_vec();
+                    if around.temporary.is_dir() {
+                        places.push(around.temporary.clone());
+                    }
                     sandbox::open_policy(level, &around, &places)
                 };
                 // Where agents need no mounts there may be none.
-                let agent = policy(of_agent, agent, hides);
-                let kept = of_setup.protected.clone();
-                let is_whole = |place: &&PathBuf| {
-                    let mut kept = kept.iter();
+                let agent = policy(of_agent, &prepared.agent, hides);
+                let mut setup = prepared.setup.clone();
+                setup.retain(|place| {
+                    let mut kept = of_setup.protected.iter();
                     agent.has_mounts() || !kept.any(|path| path.starts_with(place))
-                };
-                let setup: Vec<PathBuf> = setup.iter().filter(is_whole).cloned().collect();
+                });
                 Policies {
-                    check: policy(of_checks, check, false),
+                    check: policy(of_checks, &prepared.check, false),
                     setup: policy(of_setup, &setup, false),
                     agent,
                     filter,
                 }
             }
+        };
+        if let Some(Layers(layers)) = prepared.layers.as_ref().filter(|_| with_copies) {
+            policies.agent = policies.agent.and_overlay(&prepared.caches, layers);
         }
+        policies
     }
 
     /// What this machine lacks for this form.

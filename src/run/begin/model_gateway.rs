@@ -22,6 +22,9 @@ use std::path::Path;
 /// The most bytes of an agent's configuration file that are read.
 const MAX_CONFIGURATION_BYTES: u64 = 256 << 10;
 
+/// The host of the gateway.
+const GATEWAY: &str = "127.0.0.1";
+
 /// The variables that list hosts to reach without a proxy.
 const NO_PROXY: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
@@ -174,8 +177,16 @@ impl ModelGateway {
             let (url, account) = (server.url(), server.account(route));
             args.extend(routes::take_over(route, agent, &url, account.token(), env));
         }
-        if !self.is_proxy {
-            bypass_proxy(env);
+        if self.is_proxy {
+            return Ok(args);
+        }
+        // A proxy elsewhere would look for the gateway on its own machine.
+        for name in NO_PROXY {
+            match env.iter_mut().find(|(known, _)| known == name) {
+                Some((_, value)) if !value.is_empty() => value.push(format!(",{GATEWAY}")),
+                Some((_, value)) => *value = GATEWAY.into(),
+                None => env.push((name.into(), GATEWAY.into())),
+            }
         }
         Ok(args)
     }
@@ -207,18 +218,6 @@ fn text_of(path: &Path) -> Option<String> {
         .read_to_end(&mut text)
         .ok()?;
     Some(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Excludes the gateway from any proxy, because a proxy elsewhere would look for it on its own machine.
-fn bypass_proxy(env: &mut Vec<(OsString, OsString)>) {
-    const GATEWAY: &str = "127.0.0.1";
-    for name in NO_PROXY {
-        match env.iter_mut().find(|(known, _)| known == name) {
-            Some((_, value)) if !value.is_empty() => value.push(format!(",{GATEWAY}")),
-            Some((_, value)) => *value = GATEWAY.into(),
-            None => env.push((name.into(), GATEWAY.into())),
-        }
-    }
 }
 
 /// Fails if an agent would need its key although `gateway: on` keeps keys with Sprag.

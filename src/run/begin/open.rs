@@ -81,7 +81,15 @@ pub(crate) fn open(
         .confine_filters(isolation.filters(Vec::new()));
     let real = &prepared.asked.real;
     runtime.block_on(jj::prepare(context, real, &isolation, place.is_some()))?;
-    require_agents(context, prepared)?;
+    // The agents' programs and logins, as far as no setup command may provide them.
+    if prepared.asked.work.has_agent() {
+        require_programs(context, prepared.configs())?;
+        if logins {
+            require_commands_of_roles(context, real.work_tree(), prepared.configs())?;
+            require_logins(context, prepared.configs())?;
+        }
+        require_gateway(context, &prepared.run, prepared.configs())?;
+    }
     refuse_read_only(real, !prepared.run.settings.allow_dirty)?;
     let (place, reporting) = match place {
         None => begin_new(context, args, prepared)?,
@@ -116,20 +124,6 @@ fn open_reports(
         prepared.asked.real.work_tree(),
         earlier.map(|earlier| &earlier.summary),
     )
-}
-
-/// Requires the agents' programs and logins, as far as no setup command may provide them.
-fn require_agents(context: &Context, prepared: &Prepared) -> Result<()> {
-    if !prepared.asked.work.has_agent() {
-        return Ok(());
-    }
-    require_programs(context, prepared.configs())?;
-    if prepared.run.setup.is_empty() {
-        let work_tree = prepared.asked.real.work_tree();
-        require_commands_of_roles(context, work_tree, prepared.configs())?;
-        require_logins(context, prepared.configs())?;
-    }
-    require_gateway(context, &prepared.run, prepared.configs())
 }
 
 const ELSEWHERE: &str =

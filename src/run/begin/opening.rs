@@ -115,11 +115,27 @@ pub(crate) async fn load(
     let asked = &prepared.asked;
     let earlier = asked.earlier.as_ref();
     match earlier {
-        Some(earlier) => load_results(parts, earlier)?,
-        // Files that the checks of earlier runs left behind.
+        Some(earlier) => {
+            let settings = &mut parts.setup.config.settings;
+            // The deadline is the job's, and a resumed run has a job of its own.
+            let before = Duration::from_millis(earlier.summary.elapsed_ms);
+            settings.deadline = settings.deadline.map(|limit| limit.saturating_add(before));
+            earlier.load_statuses(&mut parts.tree.plan, settings.keep_going);
+            parts.accounts.spent = earlier.spent_on_ended_tasks();
+            parts.accounts.changed_files = earlier.summary.changed_files_so_far();
+            forget_orderly_end(&parts.setup.run_dir)?;
+        }
         None => {
+            // Files that the checks of earlier runs left behind, and what runs that died have moved out of this work
+            // tree, on a machine that keeps its checkout.
             parts.tree.load_artifacts(&mut parts.emit);
-            warn_of_left_files(parts);
+            for dir in parts.tree.repo.left_away() {
+                parts.warn(format!(
+                    "a run that was killed has left files of the work tree that are not under version control in {}: \
+                     resume that run, or move them back (N.from says where N was) and remove the directory",
+                    dir.display()
+                ));
+            }
         }
     }
     let (set, request) = (prepared.run.settings.agent_config, prepared.request());
@@ -139,30 +155,6 @@ pub(crate) async fn load(
     });
     let elsewhere = elsewhere.map(Earlier::spent);
     Ok(cost_limits::apply_daily_limit(context, parts, request, elsewhere).await)
-}
-
-/// Restores the results of an earlier process of the run.
-fn load_results(parts: &mut Parts<'_>, earlier: &Earlier) -> Result<()> {
-    // The deadline is the job's, and a resumed run has a job of its own.
-    let before = Duration::from_millis(earlier.summary.elapsed_ms);
-    let deadline = &mut parts.setup.config.settings.deadline;
-    *deadline = deadline.map(|limit| limit.saturating_add(before));
-    let keep_going = parts.setup.config.settings.keep_going;
-    earlier.load_statuses(&mut parts.tree.plan, keep_going);
-    parts.accounts.spent = earlier.spent_on_ended_tasks();
-    parts.accounts.changed_files = earlier.summary.changed_files_so_far();
-    Ok(forget_orderly_end(&parts.setup.run_dir)?)
-}
-
-/// Names what runs that died have moved out of this work tree, on a machine that keeps its checkout.
-fn warn_of_left_files(parts: &mut Parts<'_>) {
-    for dir in parts.tree.repo.left_away() {
-        parts.warn(format!(
-            "a run that was killed has left files of the work tree that are not under version control in {}: resume \
-             that run, or move them back (N.from says where N was) and remove the directory",
-            dir.display()
-        ));
-    }
 }
 
 /// The tasks to run, each with what an earlier process left of it.
@@ -221,10 +213,24 @@ pub(crate) fn report_start(
     let detached =
         started.facts.branch.is_none() && started.facts.base.is_some() && !context.in_actions();
     parts.emit.emit(EventKind::RunStarted(Box::new(started)));
-    if detached {
-        warn_of_detached_head(parts);
+    if detached && parts.tree.repo.started_with_jj() {
+        parts.emit.warn_about(
+            WarningTopic::NoBookmark,
+            "no bookmark follows the commits of this run; its end says how to create one",
+        );
+    } else if detached {
+        parts.warn(
+            "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
+        );
     }
-    warn_of_held_lock(parts);
+    let lock = parts.tree.repo.real().held_lock();
+    // It may be released before the first commit, which waits for it for a while.
+    if let Some(lock) = lock.filter(|_| parts.setup.commits()) {
+        parts.warn(format!(
+            "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
+            lock.display()
+        ));
+    }
     for warning in asked
         .warnings
         .iter()
@@ -240,31 +246,6 @@ pub(crate) fn report_start(
         );
     }
     Ok(())
-}
-
-fn warn_of_detached_head(parts: &mut Parts<'_>) {
-    if parts.tree.repo.started_with_jj() {
-        parts.emit.warn_about(
-            WarningTopic::NoBookmark,
-            "no bookmark follows the commits of this run; its end says how to create one",
-        )
-    } else {
-        parts.warn(
-            "HEAD is detached: commits will not be on a branch; the end of the run says how to create one",
-        )
-    }
-}
-
-/// Warns of a lock that another git process holds, if this run is to commit. It may be released before the first
-/// commit, which waits for it for a while.
-fn warn_of_held_lock(parts: &mut Parts<'_>) {
-    let lock = parts.tree.repo.real().held_lock();
-    if let Some(lock) = lock.filter(|_| parts.setup.commits()) {
-        parts.warn(format!(
-            "{} is held by another git process, and nothing can be committed until it is gone: remove the file if no git is running",
-            lock.display()
-        ));
-    }
 }
 
 fn started(

@@ -123,7 +123,9 @@ pub(crate) fn prepare(context: &Context, mut asked: Asked) -> Result<Prepared> {
     run.mcp = file.mcp;
     let has_agent = asked.work.has_agent();
     if !has_agent && run.settings.allow_dirty {
-        return Err(no_commits_allowed());
+        let error = Error::usage("sprag integrate makes commits, and allow_dirty forbids them");
+        let hint = "remove allow_dirty, and commit or stash the changes in the work tree";
+        return Err(error.hint(hint));
     }
     // Drafting a plan changes no code.
     let is_draft = asked.work.is_draft();
@@ -180,11 +182,6 @@ pub(crate) fn prepare(context: &Context, mut asked: Asked) -> Result<Prepared> {
         named,
         answer: None,
     })
-}
-
-fn no_commits_allowed() -> Error {
-    Error::usage("sprag integrate makes commits, and allow_dirty forbids them")
-        .hint("remove allow_dirty, and commit or stash the changes in the work tree")
 }
 
 /// The error for a plan that is written in a way that cannot be changed.

@@ -33,7 +33,17 @@ pub(crate) fn resume_run(
     just_failed: Option<&TaskSummary>,
 ) -> anyhow::Result<()> {
     parts.tree.load_artifacts(&mut parts.emit);
-    report_landed(parts, plan)?;
+    let run_dir = &parts.setup.run_dir;
+    // The commit with the plan's status may have landed just before the run died. A task reports its own.
+    if let Some(LandingIntent { commit: last, .. }) = last_landing(run_dir)? {
+        let mut states = plan.tasks.iter().map(|(_, start)| fold(&start.earlier));
+        let is_of_task = states.any(|state| state.prepared.as_ref() == Some(&last));
+        let reports_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
+        let has_landed = parts.tree.repo.base().as_ref() == Some(&last);
+        if has_landed && !is_of_task && !run_dir.read_events()?.iter().any(reports_it) {
+            parts.tree.report_commit(&last, &mut parts.emit);
+        }
+    }
     let Some(task) = just_failed else {
         return Ok(());
     };
@@ -48,22 +58,6 @@ pub(crate) fn resume_run(
             outcome,
         };
         restore_for_next(parts, failed);
-    }
-    Ok(())
-}
-
-/// The commit with the plan's status may have landed just before the run died. A task reports its own.
-fn report_landed(parts: &mut Parts<'_>, plan: &RunPlan) -> anyhow::Result<()> {
-    let run_dir = &parts.setup.run_dir;
-    let Some(LandingIntent { commit: last, .. }) = last_landing(run_dir)? else {
-        return Ok(());
-    };
-    let mut states = plan.tasks.iter().map(|(_, start)| fold(&start.earlier));
-    let is_of_task = states.any(|state| state.prepared.as_ref() == Some(&last));
-    let reports_it = |event: &Event| matches!(&event.kind, EventKind::CommitCreated { commit, .. } if *commit == last.0);
-    let has_landed = parts.tree.repo.base().as_ref() == Some(&last);
-    if has_landed && !is_of_task && !run_dir.read_events()?.iter().any(reports_it) {
-        parts.tree.report_commit(&last, &mut parts.emit);
     }
     Ok(())
 }

@@ -27,7 +27,7 @@ pub(crate) async fn apply_daily_limit(
     let day = parts.setup.config.settings.max_cost_usd_per_day;
     let mut of_day = String::new();
     if let Some(day) = day.filter(|_| request.is_some()) {
-        match spent_today(context, SPEND_TIMEOUT).await {
+        match spent_today(context).await {
             Ok(spent) => {
                 let left = (day - spent).max(0.0);
                 limit = Some(limit.map_or(left, |limit| limit.min(left)));
@@ -76,8 +76,8 @@ const REMOVED: usize = 20;
 ///
 /// # Errors
 /// When GitHub cannot be asked, as text.
-pub async fn spent_today(context: &Context, patience: Duration) -> Result<f64, String> {
-    let repo = repository(context, patience)?;
+async fn spent_today(context: &Context) -> Result<f64, String> {
+    let repo = repository(context, SPEND_TIMEOUT)?;
     let there = repo.refs_below(SPEND_REFS).await;
     let there = there.map_err(|error| error.to_string())?;
     let names = there.iter().map(|(name, _)| name.as_str());

@@ -8,7 +8,7 @@ use crate::domain::plan::Task;
 use crate::domain::settings::Report;
 use crate::domain::snapshot::RevId;
 use crate::error::Result;
-use crate::git::{BranchName, KEPT_WORK_REFS, RawSnapshot};
+use crate::git::{BranchName, KEPT_WORK_REFS};
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::api_commits::{ApiCommitError, ApiPush, commit};
 use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, closed_meanwhile};
@@ -282,19 +282,37 @@ impl Delivery<'_, '_> {
             }
             return;
         }
-        let clean = dirty.filter(|raw| may_be_saved(self.parts, raw));
+        let clean = dirty.filter(|raw| {
+            let secrets = secrets_in(self.parts, raw, true);
+            if !secrets.is_empty() {
+                let told = secrets.join("; ");
+                let warning = format!("the work tree is not saved on GitHub: {told}");
+                self.parts.warn(warning);
+            }
+            secrets.is_empty()
+        });
         if clean.is_none() && !has_commits && !has_words {
             return;
         }
         let parts = &mut *self.parts;
         let (ended, tree) = (parts.emit.last(), &mut parts.tree);
-        let trigger = self.request.context.trigger_phrase.as_deref();
+        let trigger = self.request.context.trigger_phrase.as_ref();
+        let rerun = "a rerun of the job";
+        let how = match (delivered, trigger) {
+            (Delivered::Closed(ClosedPull::Merged), _) => String::new(),
+            (Delivered::Closed(ClosedPull::Closed), _) => {
+                format!(": {rerun} continues it once the pull request is open again")
+            }
+            (_, Some(phrase)) => format!(": `{phrase} continue`, or {rerun}, continues it"),
+            (_, None) => format!(": {rerun}, or `sprag run --resume --from-remote`, continues it"),
+        };
         match keeper.keep(&parts.setup, tree, clean.as_deref(), ended, &cancel) {
-            Ok(()) => parts.warn(format!(
-                "the unfinished work is kept for 30 days as {}{}",
-                keeper.name.full(),
-                how_to_continue(delivered, trigger)
-            )),
+            Ok(()) => {
+                let name = keeper.name.full();
+                parts.warn(format!(
+                    "the unfinished work is kept for 30 days as {name}{how}"
+                ));
+            }
             Err(why) => parts.emit.warn_about(
                 WarningTopic::OnlyInJob,
                 format!("the unfinished work is only in this job: {why}"),
@@ -328,16 +346,6 @@ impl Delivery<'_, '_> {
             }
         }
     }
-}
-
-/// Whether the work tree contains no secret. Warns if it does.
-fn may_be_saved(parts: &mut Parts<'_>, raw: &RawSnapshot) -> bool {
-    let secrets = secrets_in(parts, raw, true);
-    if !secrets.is_empty() {
-        let told = secrets.join("; ");
-        parts.warn(format!("the work tree is not saved on GitHub: {told}"));
-    }
-    secrets.is_empty()
 }
 
 /// Returns `patience` after a signal.
@@ -381,19 +389,6 @@ async fn pushed_by_api(
                 cause: Some(why),
                 ..PushLine::default()
             })
-        }
-    }
-}
-
-fn how_to_continue(delivered: Delivered, trigger: Option<&str>) -> String {
-    match (delivered, trigger) {
-        (Delivered::Closed(ClosedPull::Merged), _) => String::new(),
-        (Delivered::Closed(ClosedPull::Closed), _) => {
-            ": a rerun of the job continues it once the pull request is open again".to_owned()
-        }
-        (_, Some(phrase)) => format!(": `{phrase} continue`, or a rerun of the job, continues it"),
-        (_, None) => {
-            ": a rerun of the job, or `sprag run --resume --from-remote`, continues it".to_owned()
         }
     }
 }

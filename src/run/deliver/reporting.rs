@@ -193,9 +193,28 @@ impl Reporting {
         else {
             return;
         };
+        let mut known: Known = self
+            .run_dir
+            .read_json(RunFile::OnGithub)
+            .unwrap_or_default();
+        if known.comment.is_none() {
+            known.comment.clone_from(&request.comment);
+        }
+        let mut request = request.clone();
+        let run = request.context.place.run.as_ref();
+        request.state.workflow_run = run.and_then(|run| run.id.parse().ok());
+        let place = self.run_dir.clone();
+        // A resumed run updates the existing check run and comment.
         let pages = CheckAndComment {
+            request,
+            external_id: run_id.to_owned(),
+            known,
             resumed,
-            ..check_and_comment(request, &self.run_dir, run_id)
+            // If this fails, a later process searches for them.
+            keep: Box::new(move |known| {
+                let _ = place.write_json(RunFile::OnGithub, known);
+            }),
+            trouble: PublishProblems::default(),
         };
         let is_job_token = actions.is_job_token();
         match Publisher::start(pages, self.latest.clone(), move || actions.client()) {
@@ -455,29 +474,6 @@ impl Reporting {
         let is_written = written.is_ok();
         self.note_written(what, written);
         is_written
-    }
-}
-
-/// What to show on GitHub. A resumed run updates the existing check run and comment.
-fn check_and_comment(request: &RunRequest, run_dir: &RunDir, run_id: &str) -> CheckAndComment {
-    let mut known: Known = run_dir.read_json(RunFile::OnGithub).unwrap_or_default();
-    if known.comment.is_none() {
-        known.comment.clone_from(&request.comment);
-    }
-    let mut request = request.clone();
-    let run = request.context.place.run.as_ref();
-    request.state.workflow_run = run.and_then(|run| run.id.parse().ok());
-    let place = run_dir.clone();
-    CheckAndComment {
-        request,
-        external_id: run_id.to_owned(),
-        known,
-        resumed: false,
-        // If this fails, a later process searches for them.
-        keep: Box::new(move |known| {
-            let _ = place.write_json(RunFile::OnGithub, known);
-        }),
-        trouble: PublishProblems::default(),
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let is_there = |program: &str| context.find_program(program).is_some();
     let of = |table| sandbox::places(table, &context.env, home, is_there);
     let mut missing = Vec::new();
-    let named = named(scope, home);
+    let named = named(&scope.run.settings.sandbox_write, home);
     let mut check = found(of(CACHES), &mut missing);
     let caches = caches(scope, &check, &named);
     check.extend(named.iter().cloned());
@@ -119,12 +119,10 @@ pub(super) fn prepared(scope: &Scope<'_>, is_strict: bool) -> std::io::Result<Pr
     let path = temporary.as_ref().map(|it| resolved(it.path()));
     Ok(Prepared {
         around: SandboxPaths {
-            work_tree: resolved(scope.real.work_tree()),
-            git_dir: resolved(scope.real.git_dir()),
-            common_dir: resolved(scope.real.common_dir()),
             temporary: path.unwrap_or_default(),
             protected,
             hidden: hidden(scope),
+            ..around(scope.real)
         },
         temporary,
         caches,
@@ -260,10 +258,18 @@ pub(super) fn several_directories(scope: &Scope<'_>) -> Option<String> {
 }
 
 /// The directories in the setting `sandbox_write`.
-fn named(scope: &Scope<'_>, home: Option<&Path>) -> Vec<PathBuf> {
-    let named = scope.run.settings.sandbox_write.iter();
-    let named = named.filter_map(|text| absolute(text, home));
+fn named<'a>(texts: impl IntoIterator<Item = &'a String>, home: Option<&Path>) -> Vec<PathBuf> {
+    let named = texts.into_iter().filter_map(|text| absolute(text, home));
     named.map(|path| resolved(&path)).collect()
+}
+
+fn around(real: &Real) -> SandboxPaths {
+    SandboxPaths {
+        work_tree: resolved(real.work_tree()),
+        git_dir: resolved(real.git_dir()),
+        common_dir: resolved(real.common_dir()),
+        ..SandboxPaths::default()
+    }
 }
 
 /// A place of the setting `sandbox_write` as an absolute path; `None` without a home for it.
@@ -477,20 +483,10 @@ pub fn filters_before_the_run(
     if level == Level::Off || settings.sandbox == Some(Sandbox::Off) {
         return FilterSandbox::default();
     }
-    let around = SandboxPaths {
-        work_tree: resolved(real.work_tree()),
-        git_dir: resolved(real.git_dir()),
-        common_dir: resolved(real.common_dir()),
-        ..SandboxPaths::default()
-    };
     let home = context.path_var("HOME").filter(|home| home.is_absolute());
-    let named = settings.sandbox_write.iter().flatten();
-    let places: Vec<_> = named
-        .filter_map(|text| absolute(text, home.as_deref()))
-        .map(|path| resolved(&path))
-        .collect();
+    let places = named(settings.sandbox_write.iter().flatten(), home.as_deref());
     FilterSandbox {
-        policy: Some(sandbox::policy_of_filters(level, &around, &places)),
+        policy: Some(sandbox::policy_of_filters(level, &around(real), &places)),
         variables: Vec::new(),
     }
 }

@@ -218,27 +218,22 @@ impl<'r, 'e> ShardReader<'r, 'e> {
         Ok(())
     }
 
+    /// Requires the branch to continue this commit. In a shallow checkout, a branch that has moved since the shard
+    /// began does not show it: the history between them is fetched.
     fn expect_in_history(&self, start: &RevId) -> anyhow::Result<()> {
-        let repo = &self.parts.tree.repo;
+        let (repo, setup) = (&self.parts.tree.repo, &self.parts.setup);
         let base = repo.base().context("the checkout has no commit")?;
-        let has = base == *start || repo.contains_commit(&base, start);
-        if !has && !self.deepens_to(start) {
-            let (start, base) = (short(start), short(&base));
-            bail!("its work continues {start}, which is not in the history of {base}");
+        if base == *start || repo.contains_commit(&base, start) {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Whether the branch continues this commit. In a shallow checkout, a branch that has moved since the
-    /// shard began does not show it: the history between them is fetched.
-    fn deepens_to(&self, start: &RevId) -> bool {
-        let setup = &self.parts.setup;
-        let (Some(remote), Some(tip)) = (&self.remote, setup.start_commit()) else {
-            return false;
-        };
-        let repo = &self.parts.tree.repo;
-        let found = repo.fetch_until_fork(remote, &start.0, &tip, &setup.cancel);
-        found.is_ok_and(|(_, fork)| fork.as_ref() == Some(start))
+        if let (Some(remote), Some(tip)) = (&self.remote, setup.start_commit())
+            && let Ok((_, fork)) = repo.fetch_until_fork(remote, &start.0, &tip, &setup.cancel)
+            && fork.as_ref() == Some(start)
+        {
+            return Ok(());
+        }
+        let (start, base) = (short(start), short(&base));
+        bail!("its work continues {start}, which is not in the history of {base}");
     }
 
     /// Adds commits to a shard after the policy has been applied to them.
