@@ -120,24 +120,18 @@ pub(super) fn dearest() -> (Price, usize) {
 
 /// Whether this is a suffix such as `-20251001` or `-2026-04-23`.
 fn is_date(suffix: &str) -> bool {
-    let shape: String = suffix
-        .chars()
-        .map(|char| if char.is_ascii_digit() { '0' } else { char })
-        .collect();
+    let shape = suffix.replace(|char: char| char.is_ascii_digit(), "0");
     shape == "-00000000" || shape == "-0000-00-00"
 }
 
 /// Whether a model is one of OpenAI's reasoning models: `o3`, `gpt-5`, `gpt-6.1-sol`, but not `gpt-4.1` or
 /// `gpt-5-chat`. The two kinds refuse each other's parameters.
 pub(super) fn is_reasoning(model: &str) -> bool {
-    let generation = |rest: &str| {
-        let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
-        digits.and_then(|digits| digits.parse::<u32>().ok())
-    };
     let by_number = |prefix: &str, from: u32| {
-        let rest = model.strip_prefix(prefix);
-        rest.and_then(generation)
-            .is_some_and(|number| number >= from)
+        let rest = model.strip_prefix(prefix).unwrap_or_default();
+        let digits = rest.split(|char: char| !char.is_ascii_digit()).next();
+        let number = digits.and_then(|digits| digits.parse::<u32>().ok());
+        number.is_some_and(|number| number >= from)
     };
     (by_number("gpt-", 5) || by_number("o", 1)) && !model.contains("-chat")
 }

@@ -77,23 +77,20 @@ fn declared(variant: &Value) -> Tool {
 
 /// The schema of the items of a plan.
 fn plan_items(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {
-                "text": {"type": "string"},
-                "state": {
-                    "type": "string",
-                    "enum": [
-                        "pending", "in_progress", "done", "blocked", "superseded",
-                        "already_satisfied",
-                    ],
-                },
-            },
-            "required": ["text", "state"],
-        },
-    })
+    let states = [
+        "pending",
+        "in_progress",
+        "done",
+        "blocked",
+        "superseded",
+        "already_satisfied",
+    ];
+    let text = json!({"type": "string"});
+    let state = json!({"type": "string", "enum": states});
+    let properties = json!({"text": text, "state": state});
+    let required = ["text", "state"];
+    let item = json!({"type": "object", "properties": properties, "required": required});
+    json_schema!({"type": "array", "items": item})
 }
 
 /// A call as the model made it.

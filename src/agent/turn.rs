@@ -111,10 +111,10 @@ pub async fn run<T: Transport, H: Host>(turn: Turn<'_, T, H>) -> TurnEnd {
 /// The size limits of a request. If the user sets the context window, the response takes at most a quarter of
 /// it, unless the user also sets its length.
 fn budget(access: &Access, options: &Options, tools: &[Tool]) -> Budget {
-    let response_tokens = match options.context_window {
-        Some(window) => access.response_tokens.min(window / 4),
-        None => access.response_tokens,
-    };
+    let quarter = options
+        .context_window
+        .map_or(usize::MAX, |window| window / 4);
+    let response_tokens = access.response_tokens.min(quarter);
     Budget {
         window_tokens: options.context_window.unwrap_or(access.window_tokens),
         response_tokens: options.max_output_tokens.unwrap_or(response_tokens),

@@ -13,8 +13,10 @@ use super::stream_json::{Dialect, Reader};
 use super::turn::{Invocation, OwnSandbox, RepositoryFiles, TurnRequest};
 use crate::domain::agent::{ApiError, Usage, UsageBasis};
 use crate::domain::api_error::{classify, classify_final};
+use crate::domain::mcp::McpServer;
 use serde_json::Value;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 /// The agent `claude`.
 pub static SPEC: CliSpec = CliSpec {
@@ -93,46 +95,34 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let permissions = permissions(request);
     args.extend(permissions.iter().map(OsString::from));
     if permissions == EDITS {
-        let tools = request.mcp.iter();
-        let tools = tools.map(|server| format!("--allowedTools=mcp__{}", server.name).into());
-        args.extend(tools);
+        let tool = |server: &McpServer| format!("--allowedTools=mcp__{}", server.name).into();
+        args.extend(request.mcp.iter().map(tool));
     }
-    if !request.overrides("--disallowedTools --disallowed-tools --tools") {
-        args.push(format!("--disallowedTools={DISALLOWED}").into());
-    }
+    let disallowed = format!("--disallowedTools={DISALLOWED}");
+    args.extend(request.unless("--disallowedTools --disallowed-tools --tools", disallowed));
     // git's status and similar information would precede the conversation, and change with each turn that
     // continues it.
     let stable = "--exclude-dynamic-system-prompt-sections";
-    if !request.overrides(stable) && !request.overrides("--system-prompt --system-prompt-file") {
-        args.push(stable.into());
-    }
+    let prompts = format!("{stable} --system-prompt --system-prompt-file");
+    args.extend(request.unless(&prompts, stable));
     args.extend(request.model_argument("--model"));
-    let budget = request
-        .max_cost_usd
-        .filter(|usd| usd.is_finite() && *usd > 0.0);
-    if let Some(usd) = budget.filter(|_| !request.overrides("--max-budget-usd")) {
-        args.push(format!("--max-budget-usd={usd}").into());
+    let budget = request.max_cost_usd;
+    if let Some(usd) = budget.filter(|usd| usd.is_finite() && *usd > 0.0) {
+        args.extend(request.unless("--max-budget-usd", format!("--max-budget-usd={usd}")));
     }
-    let schema = request
-        .output_schema
-        .map(|it| it.schema().to_string())
-        .filter(|text| text.len() <= MAX_SCHEMA);
-    if let Some(schema) = schema.filter(|_| !request.overrides("--json-schema")) {
-        args.push(format!("--json-schema={schema}").into());
+    let schema = request.output_schema.map(|it| it.schema().to_string());
+    if let Some(schema) = schema.filter(|text| text.len() <= MAX_SCHEMA) {
+        args.extend(request.unless("--json-schema", format!("--json-schema={schema}")));
     }
     args.extend(repository_files(request));
     let servers = request.scratch.join("mcp.json");
     let mut files = Vec::new();
     if !request.mcp.is_empty() {
-        let mut arg = OsString::from("--mcp-config=");
-        arg.push(&servers);
-        args.push(arg);
+        args.push(mcp_config(&servers));
         let named = serde_json::json!({ "mcpServers": Form::Claude.servers(request.mcp) });
         files.push((servers, named.to_string()));
     }
-    if let Some(session) = request.resumable() {
-        args.push(format!("--resume={session}").into());
-    }
+    args.extend(request.resume_argument("--resume"));
     args.extend(request.extra_args.iter().map(OsString::from));
     Invocation {
         env: env(request, permissions == BYPASS),
@@ -149,20 +139,23 @@ fn repository_files(request: &TurnRequest<'_>) -> Vec<OsString> {
         RepositoryFiles::OfTheBase => "user,project",
         RepositoryFiles::Absent => "user",
     };
-    let mut args = Vec::new();
-    if !request.overrides("--setting-sources") {
-        args.push(format!("--setting-sources={sources}").into());
-    }
+    let sources = format!("--setting-sources={sources}");
+    let mut args = Vec::from_iter(request.unless("--setting-sources", sources));
     if !request.overrides("--strict-mcp-config --mcp-config") {
         args.push("--strict-mcp-config".into());
         let servers = request.work_tree.join(".mcp.json");
         if request.repository_files == RepositoryFiles::OfTheBase && servers.is_file() {
-            let mut arg = OsString::from("--mcp-config=");
-            arg.push(servers);
-            args.push(arg);
+            args.push(mcp_config(&servers));
         }
     }
     args
+}
+
+/// The argument that names a file with servers.
+fn mcp_config(file: &Path) -> OsString {
+    let mut arg = OsString::from("--mcp-config=");
+    arg.push(file);
+    arg
 }
 
 const EDITS: &[&str] = &["--permission-mode=acceptEdits", "--allowedTools=Bash"];
@@ -187,10 +180,7 @@ fn permissions(request: &TurnRequest<'_>) -> &'static [&'static str] {
 fn env(request: &TurnRequest<'_>, bypasses: bool) -> Vec<(OsString, OsString)> {
     let sandbox = (bypasses && request.is_root).then_some(("IS_SANDBOX", "1"));
     let settings = SETTINGS.iter().copied().chain(sandbox);
-    settings
-        .filter(|(name, _)| !request.base_env_has(name))
-        .map(|(name, value)| (name.into(), value.into()))
-        .collect()
+    request.unset(settings.map(|(name, value)| (name, OsStr::new(value))))
 }
 
 static DIALECT: Dialect = Dialect {

@@ -76,20 +76,12 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
 /// The arguments that qwen, a fork of gemini, accepts too: the approval mode, the model, the session, and the
 /// user's arguments.
 pub(super) fn shared_arguments(request: &TurnRequest<'_>) -> Vec<OsString> {
-    let mut args = Vec::new();
-    if !request.overrides("--approval-mode -y --yolo") {
-        let mode = if request.may_write {
-            "yolo"
-        } else {
-            // Without a person to ask, tools that change something are not offered.
-            "default"
-        };
-        args.push(format!("--approval-mode={mode}").into());
-    }
+    // Without a person to ask, the default mode offers no tools that change something.
+    let mode = if request.may_write { "yolo" } else { "default" };
+    let mode = format!("--approval-mode={mode}");
+    let mut args = Vec::from_iter(request.unless("--approval-mode -y --yolo", mode));
     args.extend(request.model_argument("-m --model"));
-    if let Some(session) = request.resumable() {
-        args.push(format!("--resume={session}").into());
-    }
+    args.extend(request.resume_argument("--resume"));
     args.extend(request.extra_args.iter().map(OsString::from));
     args
 }

@@ -63,15 +63,10 @@ fn maker(name: &str) -> Option<String> {
     let (of_key, rest): (Vec<&str>, Vec<&str>) =
         words.iter().partition(|word| KEY_WORDS.contains(word));
     let rest = rest.concat();
-    let glued = ["APIKEY", "KEY"]
-        .iter()
-        .find_map(|end| rest.strip_suffix(end));
-    match (glued, of_key.is_empty()) {
-        (Some(glued), _) => Some(glued.to_owned()),
-        (None, false) => Some(rest),
-        (None, true) => None,
-    }
-    .filter(|maker| !maker.is_empty())
+    let mut ends = ["APIKEY", "KEY"].iter();
+    let glued = ends.find_map(|end| rest.strip_suffix(end));
+    let maker = glued.or_else(|| Some(&*rest).filter(|_| !of_key.is_empty()));
+    maker.filter(|maker| !maker.is_empty()).map(str::to_owned)
 }
 
 fn is_same(given: &str, wanted: &str) -> bool {

@@ -1,8 +1,8 @@
 //! MCP servers in the JSON form that several agents share.
 
 use super::turn::TurnRequest;
-use crate::domain::mcp::{McpKind, McpServer};
-use serde_json::{Map, Value, json};
+use crate::domain::mcp::{Header, McpKind, McpServer};
+use serde_json::{Value, json};
 
 /// How an agent writes servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,10 +27,8 @@ impl Form {
     fn server(self, server: &McpServer) -> Value {
         match &server.kind {
             McpKind::Command { command, args, env } => {
-                let env: Map<String, Value> = env
-                    .iter()
-                    .map(|name| (name.clone(), self.variable(name).into()))
-                    .collect();
+                let pair = |name: &String| (name.clone(), self.variable(name));
+                let env: Value = env.iter().map(pair).collect();
                 match self {
                     Self::Claude => json!({ "command": command, "args": args, "env": env }),
                     Self::Gemini => {
@@ -43,10 +41,8 @@ impl Form {
                 }
             }
             McpKind::Url { url, headers } => {
-                let headers: Map<String, Value> = headers
-                    .iter()
-                    .map(|header| (header.name.clone(), self.variable(&header.variable).into()))
-                    .collect();
+                let pair = |it: &Header| (it.name.clone(), self.variable(&it.variable));
+                let headers: Value = headers.iter().map(pair).collect();
                 match self {
                     Self::Claude => json!({ "type": "http", "url": url, "headers": headers }),
                     Self::Gemini => json!({ "httpUrl": url, "headers": headers, "trust": true }),
@@ -58,11 +54,8 @@ impl Form {
 
     /// The servers by their names.
     pub(super) fn servers(self, servers: &[McpServer]) -> Value {
-        let named = servers.iter();
-        let named: Map<String, Value> = named
-            .map(|server| (server.name.clone(), self.server(server)))
-            .collect();
-        named.into()
+        let named = |server: &McpServer| (server.name.clone(), self.server(server));
+        servers.iter().map(named).collect()
     }
 }
 

@@ -53,9 +53,7 @@ const READ_ONLY: &str = r#"{"edit":"deny","bash":{"*":"deny","git diff*":"allow"
 fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["run", "--format", "json"].map(OsString::from).into();
     args.extend(request.model_argument("-m --model"));
-    if let Some(session) = request.resumable() {
-        args.push(format!("--session={session}").into());
-    }
+    args.extend(request.resume_argument("--session"));
     args.extend(request.extra_args.iter().map(OsString::from));
     let reads = ("OPENCODE_PERMISSION", OsStr::new(READ_ONLY));
     let no_update = ("OPENCODE_DISABLE_AUTOUPDATE", OsStr::new("1"));

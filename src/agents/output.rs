@@ -11,14 +11,8 @@ use serde_json::Value;
 const MAX_OPEN_CALLS: usize = 256;
 
 /// The tool calls whose results have not arrived, each with the data that its result needs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OpenCalls<T>(Vec<(String, T)>);
-
-impl<T> Default for OpenCalls<T> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
 
 impl<T> OpenCalls<T> {
     /// Stores a call that has an id. If there are too many, the oldest is dropped.

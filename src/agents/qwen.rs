@@ -59,8 +59,8 @@ fn invocation(request: &TurnRequest<'_>) -> Invocation {
     let mut args: Vec<OsString> = ["--output-format", "stream-json"]
         .map(OsString::from)
         .into();
-    if request.base_env_has("OPENAI_API_KEY") && !request.overrides("--auth-type") {
-        args.push("--auth-type=openai".into());
+    if request.base_env_has("OPENAI_API_KEY") {
+        args.extend(request.unless("--auth-type", "--auth-type=openai"));
     }
     args.extend(shared_arguments(request));
     let defaults = request.scratch.join("qwen-defaults.json");

@@ -78,11 +78,8 @@ fn route_of(spec: &CliSpec, around: &GatewayCandidate<'_>) -> Result<Route, Stri
     if let Some(other) = other {
         return Err(format!("{} is set", other.name));
     }
-    match behind
-        .elsewhere
-        .split_whitespace()
-        .find(|word| around.has_word(word))
-    {
+    let mut elsewhere = behind.elsewhere.split_whitespace();
+    match elsewhere.find(|word| around.has_word(word)) {
         Some(word) => Err(format!(
             "`{word}` in its arguments or its own configuration selects another provider"
         )),
@@ -95,14 +92,11 @@ fn route(
     provider: &'static Provider,
     around: &GatewayCandidate<'_>,
 ) -> Option<Result<Route, String>> {
-    let keys: Vec<_> = provider
-        .keys
-        .iter()
-        .filter_map(|(name, header)| {
-            let key = around.value(name)?;
-            Some((*name, *header, Secret::of(key.to_owned())))
-        })
-        .collect();
+    let keys = provider.keys.iter().filter_map(|(name, header)| {
+        let key = around.value(name)?;
+        Some((*name, *header, Secret::of(key.to_owned())))
+    });
+    let keys: Vec<_> = keys.collect();
     if keys.is_empty() {
         return None;
     }

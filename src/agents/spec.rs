@@ -43,11 +43,9 @@ pub struct CliSpec {
 impl CliSpec {
     /// The files in the agent's own directory that may contain its configuration.
     pub fn own_configuration(&self, variable: Variables<'_>) -> Vec<PathBuf> {
-        let directory = self.directory(variable);
-        let names = self.login.maybe.iter();
-        directory.map_or_else(Vec::new, |directory| {
-            names.map(|name| directory.join(name)).collect()
-        })
+        let directory = self.directory(variable).into_iter();
+        let files = directory.flat_map(|at| self.login.maybe.iter().map(move |name| at.join(name)));
+        files.collect()
     }
 
     /// The agent's own directories and files, which it writes in every turn.
@@ -67,9 +65,8 @@ impl CliSpec {
     /// The directory of the agent's own files.
     fn directory(&self, variable: Variables<'_>) -> Option<PathBuf> {
         let named = self.login.variable.and_then(variable).map(PathBuf::from);
-        named
-            .filter(|path| path.is_absolute())
-            .or_else(|| in_home(variable, self.login.directory))
+        let named = named.filter(|path| path.is_absolute());
+        named.or_else(|| in_home(variable, self.login.directory))
     }
 }
 

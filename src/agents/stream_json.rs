@@ -39,7 +39,7 @@ pub(super) struct Reader {
 }
 
 /// A tool call whose result has not arrived.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Call {
     name: String,
     path: Option<String>,

@@ -91,11 +91,20 @@ impl TurnRequest<'_> {
         self.resume.filter(|id| output::is_session_id(id))
     }
 
+    /// The argument that continues the session, if there is one.
+    pub(super) fn resume_argument(&self, option: &str) -> Option<OsString> {
+        Some(format!("{option}={}", self.resumable()?).into())
+    }
+
     /// The argument that names the model, unless the user's arguments contain one of these options, separated by
     /// spaces.
     pub(super) fn model_argument(&self, options: &str) -> Option<OsString> {
-        let model = self.model.filter(|_| !self.overrides(options))?;
-        Some(format!("--model={model}").into())
+        self.unless(options, format!("--model={}", self.model?))
+    }
+
+    /// An argument, unless the user's arguments contain one of these options.
+    pub(super) fn unless(&self, options: &str, arg: impl Into<OsString>) -> Option<OsString> {
+        (!self.overrides(options)).then(|| arg.into())
     }
 
     /// Those of these variables that are not set already.

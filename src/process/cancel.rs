@@ -13,7 +13,7 @@ use tokio::sync::watch;
 const PARENT_POLL: Duration = Duration::from_millis(250);
 
 /// A flag shared by everything that can be cancelled. Clones share the flag. It is never cleared.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Cancel {
     state: Arc<watch::Sender<State>>,
     /// Whether this clone ignores a deadline.
@@ -35,19 +35,10 @@ struct State {
     urgency: Option<Urgency>,
 }
 
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Cancel {
     /// A flag that is not set.
     pub fn new() -> Self {
-        Self {
-            state: Arc::new(watch::Sender::new(State::default())),
-            passes_deadline: false,
-        }
+        Self::default()
     }
 
     /// The same flag for work after the deadline: only signals set it.

@@ -146,11 +146,6 @@ pub struct Ended {
     /// The first 64 descendants that were alive after the child had ended by itself. If Sprag ended the
     /// child, its descendants are ended, too, and not listed.
     pub leaked: Vec<Leaked>,
-    /// Whether the output was still open a while after the child had ended. Later output is lost.
-    pub output_held_open: bool,
-    /// Whether part of the standard input was never written because the child closed it or ended. Input
-    /// that fits into a pipe counts as read.
-    pub stdin_unread: bool,
 }
 
 /// The output stream of a chunk.

@@ -34,13 +34,6 @@ pub struct LineSplitter {
     end: Tail,
 }
 
-impl Default for LineSplitter {
-    /// Lines of at most 1 MiB.
-    fn default() -> Self {
-        Self::new(1 << 20)
-    }
-}
-
 impl LineSplitter {
     /// Lines of at most `cap` bytes.
     pub fn new(cap: usize) -> Self {

@@ -79,7 +79,7 @@ async fn run_and(
     };
     let started = match started {
         Ok(started) => started,
-        Err(exit) => return (never_started(exit, began, &spec.stdin), None),
+        Err(exit) => return (never_started(exit, began), None),
     };
     let mut live = Live::new(started, &spec.stdin, began, cancel, on_output);
     let cut_short = live.watch(&spec.limits).await;
@@ -90,32 +90,30 @@ async fn run_and(
     let report = live.hear_launcher();
     if let Some(exit) = spawn::not_started(spec, &report) {
         live.registration.release();
-        return (never_started(exit, began, &spec.stdin), None);
+        return (never_started(exit, began), None);
     }
-    let output_held_open = live.drain(cut_short.is_none()).await;
+    live.drain(cut_short.is_none()).await;
     if live.is_over() {
-        return (live.finish(cut_short, Vec::new(), false).await, None);
+        return (live.finish(cut_short, Vec::new()).await, None);
     }
     let left = live.settle(cut_short.is_none()).await;
     let succeeded = cut_short.is_none() && live.raw == Some(Status::Code(0));
     if keeps && succeeded && !left.is_empty() {
-        let (ended, service) = live.keep(&left, output_held_open);
+        let (ended, service) = live.keep(&left);
         return (ended, Some(service));
     }
     let leaked = live
         .end_descendants(left, cut_short.is_none(), spec.limits.grace)
         .await;
-    (live.finish(cut_short, leaked, output_held_open).await, None)
+    (live.finish(cut_short, leaked).await, None)
 }
 
-fn never_started(exit: Exit, began: Instant, stdin: &Input) -> Ended {
+fn never_started(exit: Exit, began: Instant) -> Ended {
     Ended {
         exit,
         raw: None,
         elapsed: began.elapsed(),
         leaked: Vec::new(),
-        output_held_open: false,
-        stdin_unread: matches!(stdin, Input::Bytes(bytes) if !bytes.is_empty()),
     }
 }
 
@@ -171,6 +169,11 @@ impl<'a> Live<'a> {
             registration,
             launcher,
         } = started;
+        let (dialogue, unwritten) = match stdin {
+            Input::Null => (None, Cow::default()),
+            Input::Bytes(bytes) => (None, Cow::from(bytes)),
+            Input::Dialogue(dialogue) => (Some(dialogue), Cow::default()),
+        };
         Self {
             tree: Tree::new(registration.origin.clone()),
             registration,
@@ -182,14 +185,8 @@ impl<'a> Live<'a> {
             stdout: Output::new(child.stdout.take()),
             stderr: Output::new(child.stderr.take()),
             stdin: child.stdin.take(),
-            dialogue: match stdin {
-                Input::Dialogue(dialogue) => Some(dialogue),
-                _ => None,
-            },
-            unwritten: match stdin {
-                Input::Bytes(bytes) => Cow::Borrowed(bytes),
-                _ => Cow::Borrowed(&[]),
-            },
+            dialogue,
+            unwritten,
             written: 0,
             child,
             began,
@@ -296,9 +293,9 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Reads the rest of the output after the child has ended. Returns whether a process still held it
-    /// open after that.
-    async fn drain(&mut self, ended_by_itself: bool) -> bool {
+    /// Reads the rest of the output after the child has ended, for as long as it may take if a process still holds it
+    /// open.
+    async fn drain(&mut self, ended_by_itself: bool) {
         let ended = Instant::now();
         // The last output of a cancelled child is read, too. Its tree is dead, so this does not take
         // long.
@@ -306,14 +303,10 @@ impl<'a> Live<'a> {
         while self.output_is_open() {
             let quiet = self.last_output.map_or(ended, |last| last.max(ended)) + DRAIN_QUIET;
             let due = quiet.min(ended + DRAIN_LIMIT);
-            if Instant::now() >= due {
-                return true;
-            }
-            if self.pump(due, urgency).await == WakeReason::Cancelled {
-                return false;
+            if Instant::now() >= due || self.pump(due, urgency).await == WakeReason::Cancelled {
+                return;
             }
         }
-        false
     }
 
     /// Whether nothing is left to end or to read, so that neither has to be waited for. Also a process that is no
@@ -431,8 +424,8 @@ impl<'a> Live<'a> {
     }
 
     /// Lets the descendants continue as a service.
-    fn keep(self, left: &[Proc], output_held_open: bool) -> (Ended, Service) {
-        let ended = self.ended(None, Vec::new(), output_held_open);
+    fn keep(self, left: &[Proc]) -> (Ended, Service) {
+        let ended = self.ended(None, Vec::new());
         registry::keep(&self.registration.origin, left);
         let service = Service {
             registration: self.registration,
@@ -444,19 +437,14 @@ impl<'a> Live<'a> {
         (ended, service)
     }
 
-    async fn finish(
-        mut self,
-        cut_short: Option<Exit>,
-        leaked: Vec<Leaked>,
-        output_held_open: bool,
-    ) -> Ended {
+    async fn finish(mut self, cut_short: Option<Exit>, leaked: Vec<Leaked>) -> Ended {
         self.registration.reap(&mut self.child).await;
-        let ended = self.ended(cut_short, leaked, output_held_open);
+        let ended = self.ended(cut_short, leaked);
         self.registration.release();
         ended
     }
 
-    fn ended(&self, cut_short: Option<Exit>, leaked: Vec<Leaked>, output_held_open: bool) -> Ended {
+    fn ended(&self, cut_short: Option<Exit>, leaked: Vec<Leaked>) -> Ended {
         let exit = match (cut_short, self.raw) {
             (Some(exit), _) => exit,
             (None, Some(raw)) => raw.into(),
@@ -469,8 +457,6 @@ impl<'a> Live<'a> {
             raw: self.raw,
             elapsed: self.began.elapsed(),
             leaked,
-            output_held_open,
-            stdin_unread: !self.left_to_write().is_empty(),
         }
     }
 
@@ -541,7 +527,7 @@ impl<'a> Live<'a> {
 
     /// Fetches the next input to write, and closes the input once there is none left.
     fn prepare_input(&mut self) {
-        if !self.left_to_write().is_empty() {
+        if self.written < self.unwritten.len() {
             return;
         }
         match self.dialogue.map(Dialogue::next) {
@@ -552,10 +538,6 @@ impl<'a> Live<'a> {
             Some(Next::Wait) => {}
             Some(Next::Over) | None => self.stdin = None,
         }
-    }
-
-    fn left_to_write(&self) -> &[u8] {
-        self.unwritten.get(self.written..).unwrap_or_default()
     }
 
     fn output_is_open(&self) -> bool {

@@ -111,15 +111,7 @@ pub fn hide_from_same_user() -> io::Result<()> {
 /// Between two equal values nothing has been running either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quiescence {
-    started: u64,
-}
-
-#[cfg(test)]
-impl Quiescence {
-    /// A moment after as many children.
-    pub(crate) fn after(started: u64) -> Self {
-        Self { started }
-    }
+    pub(super) started: u64,
 }
 
 /// The current moment, if nothing is running. `None` if that is not known: only a process that adopts

@@ -11,13 +11,6 @@ pub struct Tail {
     dropped: u64,
 }
 
-impl Default for Tail {
-    /// The last 64 KiB.
-    fn default() -> Self {
-        Self::new(64 << 10)
-    }
-}
-
 impl Tail {
     /// The last `cap` bytes.
     pub fn new(cap: usize) -> Self {

@@ -1,10 +1,9 @@
 //! Code shared by the processes of a launch: confining themselves and starting the child.
 
-use super::policy::{Launch, Policy, SUBCOMMAND};
+use super::policy::{Launch, Policy};
 use super::{landlock, privileges, sockets, system_calls};
 use crate::domain::sandbox::Level;
 use nix::sys::signal::{SigSet, SigmaskHow};
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt as _;
@@ -18,36 +17,6 @@ pub(super) const FAILED: u8 = 125;
 /// between fork and exec, so the start is retried a few times.
 const BUSY_TRIES: u32 = 10;
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
-
-/// The role of this process in a launch.
-pub(super) enum Stage {
-    /// The launcher, for which the run waits.
-    Outer,
-    /// The first process of a namespace.
-    First {
-        /// The descriptor for reporting the child's end.
-        told: i32,
-    },
-}
-
-impl Stage {
-    pub(super) fn word(&self) -> OsString {
-        match self {
-            Self::Outer => SUBCOMMAND.into(),
-            Self::First { told } => format!("{SUBCOMMAND}={told}").into(),
-        }
-    }
-
-    pub(super) fn read(word: &str) -> Option<Self> {
-        match word.strip_prefix(SUBCOMMAND)? {
-            "" => Some(Self::Outer),
-            told => {
-                let told = told.strip_prefix('=')?.parse().ok()?;
-                Some(Self::First { told })
-            }
-        }
-    }
-}
 
 /// Why a child was not started.
 pub(super) enum Failure {

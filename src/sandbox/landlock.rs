@@ -82,20 +82,17 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
         let rule = NetPort::new(port, AccessNet::ConnectTcp);
         ruleset = ruleset.add_rule(rule).map_err(told)?;
     }
-    let devices = DEVICES
-        .split_whitespace()
-        .map(|place| (Path::new(place), Links::Followed));
-    let places = policy
-        .write
-        .iter()
-        .map(|place| (place.as_path(), Links::Refused));
-    for (place, links) in places.chain(devices) {
-        let descriptor = match name(place, links) {
+    let devices = DEVICES.split_whitespace().map(Path::new);
+    let devices = devices.map(|place| (place, ResolveFlags::empty()));
+    let places = policy.write.iter();
+    let places = places.map(|place| (place.as_path(), ResolveFlags::NO_SYMLINKS));
+    for (place, resolve) in places.chain(devices) {
+        let failed = |error: Errno| format!("{}: {error}", place.display());
+        let descriptor = match name(place, resolve) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => continue,
-            named => named.map_err(|error| format!("{}: {error}", place.display()))?,
+            named => named.map_err(failed)?,
         };
-        let found = rustix::fs::fstat(&descriptor)
-            .map_err(|error| format!("{}: {error}", place.display()))?;
+        let found = rustix::fs::fstat(&descriptor).map_err(failed)?;
         let is_directory = FileType::from_raw_mode(found.st_mode).is_dir();
         let rule = PathBeneath::new(descriptor, granted(is_directory));
         ruleset = ruleset.add_rule(rule).map_err(told)?;
@@ -110,20 +107,9 @@ pub(super) fn confine(policy: &Policy) -> Result<(), String> {
 /// A descriptor for a path without opening the file: `/dev/tty` needs no terminal, and a pipe does not
 /// block. The standard library, and with it `landlock::PathFd`, cannot do this on musl, where
 /// `O_ACCMODE` contains `O_PATH`.
-fn name(place: &Path, links: Links) -> rustix::io::Result<OwnedFd> {
-    let resolve = match links {
-        Links::Followed => ResolveFlags::empty(),
-        Links::Refused => ResolveFlags::NO_SYMLINKS,
-    };
+fn name(place: &Path, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     rustix::fs::openat2(CWD, place, flags, Mode::empty(), resolve)
-}
-
-/// What becomes of links in a path.
-#[derive(Debug, Clone, Copy)]
-enum Links {
-    Followed,
-    Refused,
 }
 
 #[cfg(test)]
@@ -137,7 +123,7 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let devices = DEVICES.split_whitespace().map(Path::new);
         for place in devices.chain([pipe.as_path(), top.path()]) {
-            let Ok(descriptor) = name(place, Links::Followed) else {
+            let Ok(descriptor) = name(place, ResolveFlags::empty()) else {
                 assert!(!place.exists(), "{}", place.display());
                 continue;
             };

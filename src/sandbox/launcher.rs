@@ -1,7 +1,7 @@
 //! The program that starts a confined child and ends with its exit status.
 
-use super::child::{FAILED, Failure, Stage, close_descriptors_but};
-use super::policy::{Launch, NOTHING};
+use super::child::{FAILED, Failure, close_descriptors_but};
+use super::policy::{Launch, NOTHING, SUBCOMMAND};
 use super::report::Reporter;
 use super::{mounts, namespaces, network, supervisor};
 use crate::domain::sandbox::Level;
@@ -17,7 +17,11 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if word == NOTHING {
         return Some(ExitCode::SUCCESS);
     }
-    let stage = Stage::read(word.to_str()?)?;
+    // The first process of a namespace is told by the descriptor to which it reports the child's end.
+    let told = match word.to_str()?.strip_prefix(SUBCOMMAND)? {
+        "" => None,
+        told => Some(told.strip_prefix('=')?.parse().ok()?),
+    };
     let failed = Some(ExitCode::from(FAILED));
     let Some(launch) = Launch::read(arguments) else {
         return failed;
@@ -26,24 +30,19 @@ pub fn main(mut arguments: impl Iterator<Item = OsString>) -> Option<ExitCode> {
         return failed;
     };
     let mut reporter = Reporter(report);
-    let done = match stage {
-        Stage::Outer => outer(&launch, &mut reporter),
-        Stage::First { told } => first(&launch, told, &mut reporter),
+    let done = match told {
+        None => outer(&launch, &mut reporter),
+        Some(told) => first(&launch, told, &mut reporter),
     };
     match done {
-        Ok(code) => Some(code),
-        Err(Failure::NotConfined(why)) => {
-            reporter.write("not_confined", why);
-            failed
-        }
-        Err(Failure::NotExecuted(error)) => {
-            match error.raw_os_error() {
-                Some(number) => reporter.write("not_executed", number),
-                None => reporter.write("not_confined", error.to_string()),
-            }
-            failed
-        }
+        Ok(code) => return Some(code),
+        Err(Failure::NotConfined(why)) => reporter.write("not_confined", why),
+        Err(Failure::NotExecuted(error)) => match error.raw_os_error() {
+            Some(number) => reporter.write("not_executed", number),
+            None => reporter.write("not_confined", error.to_string()),
+        },
     }
+    failed
 }
 
 fn outer(launch: &Launch, reporter: &mut Reporter<File>) -> Result<ExitCode, Failure> {

@@ -8,11 +8,10 @@
 //! ends its namespace.
 
 use super::child::{
-    FAILED, Failure, Stage, close_descriptors_but, detach_standard_streams, nothing, restrict,
-    spawn,
+    FAILED, Failure, close_descriptors_but, detach_standard_streams, nothing, restrict, spawn,
 };
 use super::listeners::reachable_sockets;
-use super::policy::{Launch, NAME, OWN_PROGRAM};
+use super::policy::{Launch, NAME, OWN_PROGRAM, SUBCOMMAND};
 use super::report::{Reporter, Status};
 use super::supervisor::{Events, reap};
 use super::{mounts, network};
@@ -150,7 +149,7 @@ fn first_process(launch: &Launch, told: i32) -> Result<Child, Failure> {
     let mut command = Command::new(OWN_PROGRAM);
     command
         .arg0(NAME)
-        .arg(Stage::First { told }.word())
+        .arg(format!("{SUBCOMMAND}={told}"))
         .args(launch.arguments());
     let started = command.spawn();
     started.map_err(|error| Failure::from(format!("the first process: {error}")))

@@ -73,19 +73,34 @@ pub enum Network {
 
 /// Paths as JSON, also those that are not UTF-8.
 mod paths {
-    use serde::{Deserialize as _, Deserializer, Serializer};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::ffi::OsString;
     use std::path::PathBuf;
 
+    /// A text takes a quarter of the room of the bytes, and the length of an argument is limited.
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Form {
+        Text(String),
+        Bytes(OsString),
+    }
+
     pub(super) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
-        to.collect_seq(paths.iter().map(|path| path.as_os_str()))
+        to.collect_seq(paths.iter().map(|path| match path.to_str() {
+            Some(text) => Form::Text(text.to_owned()),
+            None => Form::Bytes(path.into()),
+        }))
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<PathBuf>, D::Error> {
-        let paths = Vec::<OsString>::deserialize(from)?;
-        Ok(paths.into_iter().map(PathBuf::from).collect())
+        let forms = Vec::<Form>::deserialize(from)?.into_iter();
+        let paths = forms.map(|form| match form {
+            Form::Text(text) => text.into(),
+            Form::Bytes(bytes) => bytes.into(),
+        });
+        Ok(paths.collect())
     }
 }
 

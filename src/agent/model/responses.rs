@@ -12,16 +12,11 @@ use serde_json::{Value, json};
 
 /// The body of a request. The provider is asked to store nothing.
 pub(super) fn body(inputs: &RequestInputs<'_>) -> Value {
-    let items = entries(
-        inputs,
-        |_, _| false,
-        |group| {
-            group
-                .iter()
-                .flat_map(|message| items(message, inputs))
-                .collect()
-        },
-    );
+    let of_group = |group: &[&Message]| -> Vec<Value> {
+        let items = group.iter().flat_map(|message| items(message, inputs));
+        items.collect()
+    };
+    let items = entries(inputs, |_, _| false, of_group);
     let mut body = json!({
         "model": inputs.access.model,
         "input": items,

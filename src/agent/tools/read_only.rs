@@ -70,10 +70,7 @@ pub(super) fn list(tree: &Tree, path: &str) -> Result<String, String> {
     }
     let total = files.len();
     files.truncate(LISTED);
-    let mut shown = files.join("\n");
-    if shown.len() > SHOWN {
-        shown = cap_chars(&shown, SHOWN).into_owned();
-    }
+    let mut shown = cap_chars(&files.join("\n"), SHOWN).into_owned();
     let listed = shown.lines().count();
     if listed < total {
         let _ = write!(

@@ -226,13 +226,9 @@ fn is_git(name: &str) -> bool {
 fn regular(path: &str, mode: RawMode) -> Result<(), String> {
     match FileType::from_raw_mode(mode) {
         FileType::RegularFile => Ok(()),
-        FileType::Symlink => Err(format!(
-            "{path} is a symbolic link; name the file that it leads to by its own path"
-        )),
-        FileType::Directory => Err(format!(
-            "{path} is a directory; list_files shows what is in it"
-        )),
-        _ => Err(format!("{path} is not a regular file")),
+        FileType::Symlink => Err(why(path, Errno::LOOP)),
+        FileType::Directory => Err(why(path, Errno::ISDIR)),
+        _ => Err(why(path, Errno::NXIO)),
     }
 }
 
