@@ -12,7 +12,10 @@ use crate::domain::summary::{CheckLine, Hue, RunSummary, TaskSummary};
 use std::collections::HashSet;
 
 /// The severity of an annotation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr,
+)]
+#[strum(serialize_all = "lowercase")]
 pub enum Level {
     /// Something failed.
     Error,

@@ -23,7 +23,7 @@ pub const SOURCE_BYTES: usize = 512 << 10;
 const STYLE: &str = include_str!("html/style.css");
 
 /// The kind of an included file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 pub enum SourceKind {
     /// The prompt of a turn.
     Prompt,
@@ -32,22 +32,10 @@ pub enum SourceKind {
     /// The changes of each commit.
     Commits,
     /// The patch of unfinished work.
+    #[strum(serialize = "Patch")]
     Diff,
     /// The output of a check.
     Log,
-}
-
-impl SourceKind {
-    /// The name of this kind in the report.
-    fn what(self) -> &'static str {
-        match self {
-            Self::Prompt => "Prompt",
-            Self::Transcript => "Transcript",
-            Self::Commits => "Commits",
-            Self::Diff => "Patch",
-            Self::Log => "Log",
-        }
-    }
 }
 
 /// A file of the run with the part of its content to show.

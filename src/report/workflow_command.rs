@@ -83,7 +83,8 @@ fn of_level(notes: &[Annotation], level: Level) -> Vec<String> {
     let mut commands: Vec<String> = notes.map(command).collect();
     if commands.len() > MAX_PER_LEVEL {
         let rest = commands.split_off(MAX_PER_LEVEL - 1).len();
-        let (name, more) = (name(level), text::count(rest as u64, name(level)));
+        let name = <&str>::from(level);
+        let more = text::count(rest as u64, name);
         commands.push(format!(
             "::{name} title=Sprag::{more} more: see the step summary"
         ));
@@ -105,20 +106,12 @@ fn command(note: &Annotation) -> String {
     });
     format!(
         "::{} file={}{},title={}::{}",
-        name(note.level),
+        <&str>::from(note.level),
         property(&note.path),
         place.concat(),
         property(&note.title),
         data(&note.message)
     )
-}
-
-fn name(level: Level) -> &'static str {
-    match level {
-        Level::Error => "error",
-        Level::Warning => "warning",
-        Level::Notice => "notice",
-    }
 }
 
 /// Escapes a command's text. The text that the runner prints contains no command either.

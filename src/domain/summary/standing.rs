@@ -8,13 +8,17 @@ use crate::text::{count, some_of};
 use std::collections::BTreeSet;
 
 /// How a task stands. A report draws only [`Standing::Verified`] and [`Standing::DoneBefore`] as success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Standing {
     /// The task is done, and the checks or the reviewer confirm it.
+    #[strum(serialize = "done")]
     Verified,
     /// The task was done before the run began.
+    #[strum(serialize = "done")]
     DoneBefore,
     /// The work is accepted, and nothing confirms it.
+    #[strum(serialize = "not verified")]
     Unverified,
     /// The task asked a question, and the agent answered it.
     Answered,
@@ -23,6 +27,7 @@ pub enum Standing {
     /// The task failed.
     Failed,
     /// The work needs a permission.
+    #[strum(serialize = "waits for you")]
     Waits,
     /// The task is blocked until a person acts.
     Blocked,
@@ -60,17 +65,7 @@ impl Standing {
 
     /// The word for a person.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Verified | Self::DoneBefore => "done",
-            Self::Unverified => "not verified",
-            Self::Answered => Reason::Answered.as_str(),
-            Self::Reviewed => "reviewed",
-            Self::Failed => TaskEnd::Failed.as_str(),
-            Self::Waits => "waits for you",
-            Self::Blocked => TaskEnd::Blocked.as_str(),
-            Self::Pending => TaskEnd::Pending.as_str(),
-            Self::Skipped => TaskEnd::Skipped.as_str(),
-        }
+        self.into()
     }
 }
 

@@ -81,9 +81,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
             one(Tone::Plain, format!("  check {name}: running"))
         }
         EventKind::CheckEnded(result) if event.place.proof.is_some() => {
-            let mut lines = check_ended(result, Verbosity::Normal);
-            lines.truncate(1);
-            lines
+            check_ended(result, verbosity).into_iter().take(1).collect()
         }
         EventKind::CheckEnded(result) => check_ended(result, verbosity),
         EventKind::ProofStarted {} => dim(format!(
@@ -100,9 +98,7 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         EventKind::RetryScheduled(line) => {
             let is_long = verbosity >= Verbosity::Verbose;
             let message = sentence::retry(line, event, summary, is_long);
-            let mut lines = one(Tone::Warn, format!("  {message}"));
-            lines.extend(sentence::indicators(&line.indicators).iter().map(indicator));
-            lines
+            noted(Tone::Warn, message, &sentence::indicators(&line.indicators))
         }
         EventKind::NudgeResolved { k, of } => {
             let resolved = sentence::resolved(*k, *of, event, summary);
@@ -120,9 +116,8 @@ fn event_lines(event: &Event, summary: &RunSummary, verbosity: Verbosity) -> Vec
         }
         EventKind::AgentCommits { commits } => {
             let made = count(commits.len() as u64, "commit");
-            let mut lines = one(Tone::Warn, format!("  the agent made {made} itself"));
-            lines.extend(commits.iter().take(10).map(indicator));
-            lines
+            let text = format!("the agent made {made} itself");
+            noted(Tone::Warn, text, &commits[..commits.len().min(10)])
         }
         EventKind::CommitRejected { reason, .. } => {
             block(Tone::Warn, "  commit rejected: ", reason, 20)
@@ -228,11 +223,9 @@ fn reviewed(line: &ReviewLine, task: Option<&TaskSummary>) -> Vec<Line> {
         ReviewVerdict::Acceptable => Tone::Good,
         ReviewVerdict::NeedsFixes => Tone::Warn,
     };
-    let mut lines = vec![Line::new(tone, format!("  {says}"))];
     let open = review::open(&line.findings).map(Finding::says);
     let shown = first_of(open, MAX_NAMED, |more| format!("and {more} more"));
-    lines.extend(shown.iter().map(indicator));
-    lines
+    noted(tone, says, &shown)
 }
 
 fn assessed(event: &Event, line: &TurnLine, verbosity: Verbosity) -> Vec<Line> {
@@ -389,6 +382,11 @@ fn task_ended(ended: &TaskEnded, task: &TaskSummary) -> Line {
     Line::new(tone, text)
 }
 
-fn indicator(text: impl AsRef<str>) -> Line {
-    Line::new(Tone::Dim, format!("    \"{}\"", text.as_ref().trim()))
+/// A line, and what was said about it.
+fn noted(tone: Tone, text: String, said: &[String]) -> Vec<Line> {
+    let said = said
+        .iter()
+        .map(|said| (Tone::Dim, format!("    \"{}\"", said.trim())));
+    let lines = std::iter::once((tone, format!("  {text}"))).chain(said);
+    lines.map(|(tone, text)| Line::new(tone, text)).collect()
 }

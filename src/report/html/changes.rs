@@ -205,7 +205,7 @@ impl Shown<'_> {
         let is_cut = self.source.cut || self.text.len() < self.source.text.len();
         html! {
             details {
-                summary { (self.source.kind.what()) " " code { (text::line(&self.source.name)) } (cut(is_cut)) }
+                summary { (<&str>::from(self.source.kind)) " " code { (text::line(&self.source.name)) } (cut(is_cut)) }
                 (pre(self.text))
             }
         }
