@@ -205,6 +205,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Work that no check confirms, where the policy does not accept that.
+    pub(crate) const REFUSED_UNVERIFIED: Self = Self::Unverified {
+        commit: None,
+        accepted: false,
+    };
+
     /// The outcome of a task on which no agent of this run worked, without a commit.
     pub const fn without_agent(end: TaskEnd, reason: Reason, message: String) -> Self {
         Self::WithoutAgent {

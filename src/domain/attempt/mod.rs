@@ -9,7 +9,6 @@ mod evidence;
 mod facts;
 mod moves;
 mod nudge;
-mod output;
 mod phase;
 mod phases;
 mod proof;
@@ -475,11 +474,6 @@ pub fn fold<'a>(history: impl IntoIterator<Item = &'a Record>) -> TaskState {
         state.apply(record);
     }
     state
-}
-
-/// Whether two trees are both known and equal.
-fn same_tree(a: &Snapshot, b: &Snapshot) -> bool {
-    matches!((a.tree(), b.tree()), (Some(x), Some(y)) if x == y)
 }
 
 /// A tree on which the checks failed, and the attempt in which they failed.

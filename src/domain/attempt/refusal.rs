@@ -1,6 +1,6 @@
 //! Attempts whose checks pass and that fail all the same, because of their tests.
 
-use super::facts::{TESTS_GONE, unproven_tests};
+use super::facts::TESTS_GONE;
 use super::{ProofResult, TaskState, TurnPurpose};
 use crate::history::AttemptOutcome;
 
@@ -25,14 +25,8 @@ impl TaskState {
         if !is_of_attempt || last.outcome != AttemptOutcome::Passed {
             return None;
         }
-        let tree = self.tree();
-        let proof = self
-            .proofs
-            .new_tests
-            .as_ref()
-            .filter(|(of, _)| Some(of) == tree);
-        match proof {
-            Some((_, ProofResult::Passed)) => Some(unproven_tests(self).message()),
+        match self.of_current_tree(self.proofs.new_tests.as_ref()) {
+            Some(ProofResult::Passed) => Some(self.unproven_tests().message()),
             _ => (!self.tests.are_tests_touched()).then(|| TESTS_GONE.to_owned()),
         }
     }
