@@ -40,9 +40,8 @@ pub fn suggested_commit_message(text: &str) -> Option<SuggestedMessage> {
     let (at, first) =
         find_last(&lines, after_marker).or_else(|| find_last(&lines, after_mention))?;
     let rest = lines.get(at + 1..).unwrap_or_default();
-    let closed = rest
-        .iter()
-        .position(|line| undecorated(line).starts_with(END));
+    let mut each = rest.iter();
+    let closed = each.position(|line| undecorated(line).starts_with(END));
     let mut raw = vec![first];
     match closed {
         Some(end) => raw.extend(&rest[..end]),
@@ -148,19 +147,19 @@ pub fn formed(form: &str, facts: &MessageFacts<'_>) -> String {
         ("conventional", Some(_)) => facts.subject.to_owned(),
         ("conventional", None) => format!("{kind}: {}", harmless(facts.subject)),
         _ => {
-            let plain = found
-                .as_ref()
-                .map_or(facts.subject, |found| group(found, 3));
-            let values = [
+            let found = found.as_ref();
+            let plain = found.map_or(facts.subject, |found| group(found, 3));
+            let mut text = form.to_owned();
+            for (name, value) in [
                 ("{subject}", plain),
                 ("{type}", kind),
                 ("{task}", facts.task),
                 ("{title}", facts.title),
                 ("{plan}", facts.plan),
-            ];
-            let filled =
-                |text: String, (name, value): (&str, &str)| text.replace(name, &harmless(value));
-            values.into_iter().fold(form.to_owned(), filled)
+            ] {
+                text = text.replace(name, &harmless(value));
+            }
+            text
         }
     };
     fold(&subject)
@@ -171,19 +170,14 @@ fn kind_of(facts: &MessageFacts<'_>) -> &'static str {
     static REPAIR: Pattern = Pattern::new(r"(?i)\b(?:fix|bug|repair|correct|broken|crash)");
     let is_document = |path: &str| {
         let name = file_name(path);
-        path.starts_with("docs/")
-            || [".md", ".rst", ".adoc", ".txt"]
-                .iter()
-                .any(|end| name.ends_with(end))
+        let mut ends = [".md", ".rst", ".adoc", ".txt"].iter();
+        path.starts_with("docs/") || ends.any(|end| name.ends_with(end))
     };
     let is_ci = |path: &str| path.starts_with(".github/") || path.starts_with(".gitlab");
     let all = |is: &dyn Fn(&str) -> bool| facts.changes.iter().all(|path| is(path));
     if facts.changes.iter().any(|path| is_product_source(path)) {
-        if REPAIR.is_match(facts.title) {
-            "fix"
-        } else {
-            "feat"
-        }
+        let is_repair = REPAIR.is_match(facts.title);
+        if is_repair { "fix" } else { "feat" }
     } else if all(&is_ci) {
         "ci"
     } else if all(&is_document) {
@@ -242,12 +236,8 @@ fn repeated(text: &str, clean: impl Fn(&str) -> String) -> String {
         }
         text = again;
     }
-    clean(&without_signs(&text))
-}
-
-/// A text without the signs that all forms which are removed have.
-fn without_signs(text: &str) -> String {
-    text.replace(['[', '@', '#', ':'], " ")
+    // All forms which are removed have one of these signs.
+    clean(&text.replace(['[', '@', '#', ':'], " "))
 }
 
 /// A message from elsewhere, sanitised.
@@ -272,11 +262,9 @@ pub fn reviewed(message: &str) -> Option<Reviewed> {
         lines.extend(rest);
     }
     let clean = clean(&lines)?;
-    let trailers: Vec<(String, String)> = own
-        .iter()
-        .filter_map(|line| line.split_once(": "))
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .collect();
+    let trailers = own.iter().filter_map(|line| line.split_once(": "));
+    let trailers = trailers.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let trailers: Vec<(String, String)> = trailers.collect();
     let values = |wanted: &'static str| {
         let named = trailers.iter().filter(move |(key, _)| key == wanted);
         named.map(|(_, value)| value.as_str())
@@ -296,11 +284,8 @@ fn find_last<'a>(
     lines: &[&'a str],
     read: fn(&'a str) -> Option<&'a str>,
 ) -> Option<(usize, &'a str)> {
-    lines
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(at, line)| read(line).map(|text| (at, text)))
+    let mut from_end = lines.iter().enumerate().rev();
+    from_end.find_map(|(at, line)| read(line).map(|text| (at, text)))
 }
 
 /// The text after the marker at the beginning of a line, ignoring markup before it.
@@ -314,8 +299,8 @@ fn after_marker(line: &str) -> Option<&str> {
 fn after_mention(line: &str) -> Option<&str> {
     let (before, after) = line.rsplit_once(MARKER)?;
     let apart = before.ends_with(char::is_whitespace);
-    (apart && !after.trim().is_empty() && !after.trim_start().starts_with('<'))
-        .then(|| unclosed(after))
+    let is_said = apart && !after.trim().is_empty() && !after.trim_start().starts_with('<');
+    is_said.then(|| unclosed(after))
 }
 
 fn undecorated(line: &str) -> &str {
@@ -339,13 +324,10 @@ fn unclosed(text: &str) -> &str {
         bold
     };
     for (open, close) in [('`', '`'), ('"', '"'), ('\'', '\''), ('“', '”')] {
-        let inside = text
-            .strip_prefix(open)
-            .and_then(|rest| rest.strip_suffix(close));
-        text = inside
-            .filter(|inside| !inside.contains([open, close]))
-            .unwrap_or(text)
-            .trim();
+        let inside = text.strip_prefix(open);
+        let inside = inside.and_then(|rest| rest.strip_suffix(close));
+        let inside = inside.filter(|inside| !inside.contains([open, close]));
+        text = inside.unwrap_or(text).trim();
     }
     let opens_block = matches!(text, "|" | "|-" | ">" | ">-");
     Some(text).filter(|_| !opens_block).unwrap_or_default()
@@ -368,23 +350,17 @@ fn is_fence_or_blank(line: &str) -> bool {
 
 /// Sanitises the lines and splits them into subject and body.
 fn clean(raw: &[&str]) -> Option<SuggestedMessage> {
-    let whole = repeated(&raw.join("\n"), |text| {
-        cleaned_once(text).unwrap_or_default()
-    });
+    let once = |text: &str| cleaned_once(text).unwrap_or_default();
+    let whole = repeated(&raw.join("\n"), once);
     let (subject, body) = whole.split_once("\n\n")?;
-    Some(SuggestedMessage {
-        subject: subject.to_owned(),
-        body: body.to_owned(),
-    })
+    let (subject, body) = (subject.to_owned(), body.to_owned());
+    Some(SuggestedMessage { subject, body })
 }
 
 /// The sanitised subject, a blank line, and the body.
 fn cleaned_once(text: &str) -> Option<String> {
-    let text = text
-        .lines()
-        .map(without_controls)
-        .collect::<Vec<_>>()
-        .join("\n");
+    let lines: Vec<String> = text.lines().map(without_controls).collect();
+    let text = lines.join("\n");
     let text = SKIP.replace_all(&text, "");
     let mut kept: Vec<&str> = Vec::new();
     let mut dropping = false;
@@ -401,19 +377,11 @@ fn cleaned_once(text: &str) -> Option<String> {
     let subject = without_emphasis(kept.get(first)?.trim());
     let placeholder = matches!(subject.as_str(), "<message>" | "<subject>");
     let mut body = kept.get(first + 1..).unwrap_or_default();
-    while let Some((_, rest)) = body
-        .split_first()
-        .filter(|(line, _)| is_fence_or_blank(line))
-    {
-        body = rest;
-    }
+    let start = body.iter().position(|line| !is_fence_or_blank(line));
+    body = body.get(start.unwrap_or(body.len())..).unwrap_or_default();
     while let Some((line, rest)) = body.split_last() {
-        let opens = body
-            .iter()
-            .filter(|l| l.trim_start().starts_with("```"))
-            .count()
-            % 2
-            == 0;
+        let is_fence = |line: &&&str| line.trim_start().starts_with("```");
+        let opens = body.iter().filter(is_fence).count() % 2 == 0;
         if !line.trim().is_empty() && (!is_fence_or_blank(line) || opens) {
             break;
         }
@@ -460,9 +428,8 @@ fn without_trailers<'a>(body: &[&'a str]) -> Vec<&'a str> {
 /// Whether an agent may set the trailer on this line. Such trailers only refer to something.
 fn is_allowed_trailer(line: &str) -> bool {
     let key = line.split(':').next().unwrap_or_default().trim();
-    ALLOWED_TRAILERS
-        .split_whitespace()
-        .any(|allowed| key.eq_ignore_ascii_case(allowed))
+    let mut all = ALLOWED_TRAILERS.split_whitespace();
+    all.any(|allowed| key.eq_ignore_ascii_case(allowed))
 }
 
 /// A line without escape sequences and control characters, and without marks that reorder text on a screen.
@@ -490,11 +457,9 @@ fn is_foreign_trailer(line: &str) -> bool {
 
 /// One line: every line break, with the whitespace around it, becomes one space.
 fn fold(text: &str) -> String {
-    let lines = text
-        .split(['\n', '\r'])
-        .map(str::trim)
-        .filter(|line| !line.is_empty());
-    lines.collect::<Vec<_>>().join(" ")
+    let mut lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).collect();
+    lines.retain(|line| !line.is_empty());
+    lines.join(" ")
 }
 
 static SKIP: Pattern = Pattern::new(

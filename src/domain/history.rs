@@ -4,12 +4,11 @@ use crate::attempt::PhaseName;
 use crate::checks::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// The result of an attempt, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
+#[derive(strum::IntoStaticStr, strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum AttemptOutcome {
     /// A check that is neither a build nor a linter failed.
@@ -35,11 +34,13 @@ impl AttemptOutcome {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
-}
 
-impl fmt::Display for AttemptOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+    /// Whether checks failed.
+    pub const fn is_of_checks(self) -> bool {
+        matches!(
+            self,
+            Self::FailedTests | Self::FailedLint | Self::FailedBuild
+        )
     }
 }
 

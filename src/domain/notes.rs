@@ -49,11 +49,8 @@ pub fn notes_of(message: &str) -> Vec<String> {
 
 /// The text after the marker, which may be a list item or bold.
 fn marked(line: &str) -> Option<&str> {
-    let bare = line
-        .strip_prefix("- ")
-        .or_else(|| line.strip_prefix("* "))
-        .unwrap_or(line)
-        .trim_start();
+    let item = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "));
+    let bare = item.unwrap_or(line).trim_start();
     match bare.strip_prefix("**") {
         Some(bold) => {
             let rest = bold.strip_prefix(MARKER)?;
@@ -144,9 +141,8 @@ impl Notebook {
     pub fn shown(&self, run: &str, task: &str) -> String {
         let is_own = |kept: &StoredNote| kept.run == run && kept.note.task == task;
         let mut texts = BTreeSet::new();
-        let newest = self.notes.iter().rev();
-        let of_others = newest.filter(|kept| !is_own(kept) && texts.insert(&kept.note.text));
-        let of_others: Vec<&StoredNote> = of_others.collect();
+        let mut of_others: Vec<&StoredNote> = self.notes.iter().rev().collect();
+        of_others.retain(|kept| !is_own(kept) && texts.insert(&kept.note.text));
         let mut lines: Vec<String> = Vec::new();
         let mut room = MAX_SHOWN - OMITTED_ROOM;
         for StoredNote { note, .. } in &of_others {

@@ -40,13 +40,10 @@ pub enum Outcome {
         /// Whether the policy accepts such work (`test_changes: prove`).
         accepted: bool,
         /// The changed files that judge the work, and what the checks saw and the commit does not have.
-        #[serde(default)]
         files: Vec<String>,
         /// Whether the commit has none of the files.
-        #[serde(default)]
         not_committed: bool,
         /// The changed file with which alone the checks pass, if it is known.
-        #[serde(default)]
         only_with: Option<String>,
         /// The failures with the original files: tests, or checks whose tests are unknown.
         tests: Vec<String>,
@@ -59,7 +56,6 @@ pub enum Outcome {
         /// The files of the new tests.
         tests: Vec<String>,
         /// Why it is not known whether they fail.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         unknown: Option<String>,
     },
     /// The checks change the tree on every run, so no tree was ever judged.
@@ -300,8 +296,9 @@ impl Outcome {
     /// Whether the run stops after this task even with `keep_going`.
     pub fn ends_run(&self) -> bool {
         use RunStatus as S;
+        let status = self.end().1;
         let ends = matches!(
-            self.end().1,
+            status,
             S::Environment | S::Budget | S::Deadline | S::Cancelled
         );
         ends && !matches!(self, Self::WithoutAgent { .. })
@@ -331,37 +328,30 @@ impl Outcome {
                 format!("checks passed, committed {}", short(id))
             }
             Self::Verified { commit: None } => "checks passed; nothing was left to commit".into(),
-            Self::Unverified {
-                accepted: false, ..
-            } => {
-                "no check confirms the work, and `if_unverified: fail` does not accept that".into()
+            Self::Unverified { accepted, commit } => match commit {
+                _ if !accepted => {
+                    "no check confirms the work, and `if_unverified: fail` does not accept that"
+                        .into()
+                }
+                Some(id) => format!("committed as {}, and no check confirms it", short(id)),
+                None => "done, and no check confirms it".into(),
+            },
+            Self::KnownFailures { commit, tests } => {
+                let (done, tests) = (in_branch(commit.as_ref()), listed(tests));
+                format!("{done}; its only failures existed before the task: {tests}")
             }
-            Self::Unverified {
-                commit: Some(id), ..
-            } => {
-                format!("committed as {}, and no check confirms it", short(id))
-            }
-            Self::Unverified { commit: None, .. } => "done, and no check confirms it".into(),
-            Self::KnownFailures { commit, tests } => format!(
-                "{}; its only failures existed before the task: {}",
-                in_branch(commit.as_ref()),
-                listed(tests)
-            ),
             Self::ChangedExpectations { .. } => self.expectations(),
-            Self::UnprovenTests {
-                tests,
-                unknown: None,
-            } => format!(
-                "the new tests prove nothing: they pass without the change ({})",
-                listed(tests)
-            ),
-            Self::UnprovenTests {
-                tests,
-                unknown: Some(why),
-            } => format!(
-                "whether the new tests ({}) fail without the change is not known: {why}",
-                listed(tests)
-            ),
+            Self::UnprovenTests { tests, unknown } => {
+                let tests = listed(tests);
+                match unknown {
+                    None => format!(
+                        "the new tests prove nothing: they pass without the change ({tests})"
+                    ),
+                    Some(why) => format!(
+                        "whether the new tests ({tests}) fail without the change is not known: {why}"
+                    ),
+                }
+            }
             Self::UnstableChecks { files } => format!(
                 "the checks change the work tree every time they run, so nothing was verified: {}",
                 listed(files)
@@ -379,7 +369,6 @@ impl Outcome {
             Self::AlreadySatisfied { verified: false } => {
                 "already satisfied according to the agent; no check confirms it".into()
             }
-            Self::NoProgress { message, .. } => message.clone(),
             Self::PlanningOnly => "the agent planned and never changed a file".into(),
             Self::Answered => "the agent answered and changed nothing".into(),
             Self::NeedsAnswer => "the agent asks a question that a person has to answer".into(),
@@ -389,10 +378,8 @@ impl Outcome {
                 format!("the draft is a valid plan, committed {}", short(id))
             }
             Self::NoValidDraft { drafts, why } => {
-                format!(
-                    "no valid plan in {}: {why}",
-                    count(u64::from(*drafts), "draft")
-                )
+                let drafts = count(u64::from(*drafts), "draft");
+                format!("no valid plan in {drafts}: {why}")
             }
             Self::RepeatingFailure { times } => {
                 format!("the same failure occurred {times} times in a row")
@@ -402,15 +389,13 @@ impl Outcome {
             }
             Self::FailedReport { summary } => format!("the agent reported: {summary}"),
             Self::Acceptable => "the reviewer accepts the change".into(),
-            Self::ReviewFindings { findings, reviews } => format!(
-                "{} after {}",
-                match findings {
+            Self::ReviewFindings { findings, reviews } => {
+                let what = match findings {
                     0 => "the reviewer does not accept the work".to_owned(),
                     n => format!("{} unresolved", count(u64::from(*n), "review finding")),
-                },
-                count(u64::from(*reviews), "review")
-            ),
-            Self::TddViolation { what } => what.clone(),
+                };
+                format!("{what} after {}", count(u64::from(*reviews), "review"))
+            }
             Self::OutputMismatch { why } => {
                 format!("the final message does not fit the output schema: {why}")
             }
@@ -419,16 +404,18 @@ impl Outcome {
                 listed(&held.paths),
                 held.patch
             ),
-            Self::PolicyViolation { what } => what.clone(),
-            Self::AgentUnavailable { message } => message.clone(),
-            Self::AgentCrashed { message } => message.clone(),
+            Self::TddViolation { what: message }
+            | Self::PolicyViolation { what: message }
+            | Self::NoProgress { message, .. }
+            | Self::AgentUnavailable { message }
+            | Self::AgentCrashed { message }
+            | Self::CommitRejected { message }
+            | Self::Budget { message }
+            | Self::WithoutAgent { message, .. } => message.clone(),
             Self::TurnTimeout => "the agent's turn reached its time limit".into(),
-            Self::CommitRejected { message } => message.clone(),
-            Self::Budget { message } => message.clone(),
             Self::Deadline => "the run's deadline was reached".into(),
             Self::Cancelled { signal } => format!("cancelled by {}", signal_name(*signal)),
             Self::DependencyFailed { on } => format!("not started: {on} is not done"),
-            Self::WithoutAgent { message, .. } => message.clone(),
         }
     }
 
@@ -446,48 +433,43 @@ impl Outcome {
         else {
             return String::new();
         };
-        let done = if *accepted {
-            format!("{}, not verified", in_branch(commit.as_ref()))
-        } else {
-            "nothing was committed".into()
-        };
-        let what = match files.is_empty() {
-            true => "what judges the work changed".to_owned(),
-            false if *not_committed => {
-                format!(
-                    "a fresh checkout does not have what the checks saw ({})",
-                    listed(files)
-                )
-            }
-            false => format!("files that judge the work changed ({})", listed(files)),
-        };
-        let otherwise = if *not_committed {
-            "without it"
-        } else {
-            "with the original files"
-        };
-        if let (Some(file), None) = (only_with, unknown) {
-            let others = files.iter().filter(|other| *other != file).cloned();
-            let others: Vec<String> = others.collect();
-            let others = if others.is_empty() {
-                String::new()
-            } else {
-                format!(" (others that changed: {})", listed(&others))
-            };
-            return format!(
-                "{done}; it passes only with the changed `{file}`: without that change, these fail: {}{others}",
-                listed(tests)
-            );
+        let mut done = "nothing was committed".to_owned();
+        if *accepted {
+            done = format!("{}, not verified", in_branch(commit.as_ref()));
         }
-        match unknown {
-            Some(why) if files.is_empty() => format!("{done}: {why}"),
-            Some(why) => format!(
+        let (changed, tests) = (listed(files), listed(tests));
+        let (what, otherwise) = if *not_committed {
+            (
+                "a fresh checkout does not have what the checks saw",
+                "without it",
+            )
+        } else {
+            (
+                "files that judge the work changed",
+                "with the original files",
+            )
+        };
+        let what = if files.is_empty() {
+            "what judges the work changed".to_owned()
+        } else {
+            format!("{what} ({changed})")
+        };
+        match (unknown, only_with) {
+            (Some(why), _) if files.is_empty() => format!("{done}: {why}"),
+            (Some(why), _) => format!(
                 "{done}; {what}, and whether the checks pass {otherwise} is not known: {why}"
             ),
-            None => format!(
-                "{done}; {what}, and {otherwise}, these fail: {}",
-                listed(tests)
-            ),
+            (None, Some(file)) => {
+                let others = files.iter().filter(|other| *other != file).cloned();
+                let mut others = listed(&others.collect::<Vec<_>>());
+                if !others.is_empty() {
+                    others = format!(" (others that changed: {others})");
+                }
+                format!(
+                    "{done}; it passes only with the changed `{file}`: without that change, these fail: {tests}{others}"
+                )
+            }
+            (None, None) => format!("{done}; {what}, and {otherwise}, these fail: {tests}"),
         }
     }
 }
@@ -529,19 +511,17 @@ fn in_branch(commit: Option<&RevId>) -> String {
 /// same status, the first one gives the reason, but a secondary reason (see `Reason::is_secondary`) gives way
 /// to any other.
 pub fn run_end(outcomes: &[&Outcome], no_changes: OnFinding) -> (RunStatus, Reason) {
-    let ranked = outcomes
+    let ends = outcomes
         .iter()
-        .map(|outcome| (outcome.run_status(no_changes), outcome.reason()))
-        .min_by_key(|(status, reason)| (status.rank(), reason.is_secondary()));
-    let Some((status, reason)) = ranked else {
-        return (RunStatus::NoWork, Reason::NoWork);
-    };
+        .map(|outcome| (outcome.run_status(no_changes), outcome.reason()));
+    let first = ends.min_by_key(|(status, reason)| (status.rank(), reason.is_secondary()));
     let kept = outcomes
         .iter()
         .any(|outcome| outcome.task_end() == TaskEnd::Done);
-    match status {
-        RunStatus::Failed if kept => (RunStatus::Partial, reason),
-        other => (other, reason),
+    match first {
+        None => (RunStatus::NoWork, Reason::NoWork),
+        Some((RunStatus::Failed, reason)) if kept => (RunStatus::Partial, reason),
+        Some(end) => end,
     }
 }
 

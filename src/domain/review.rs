@@ -45,7 +45,6 @@ pub struct Review {
     /// Whether the work is acceptable.
     pub verdict: ReviewVerdict,
     /// Whether the message has no verdict. It may be incomplete then, so it resolves no review thread.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
     /// Its findings, of no round yet.
     pub remarks: Vec<Finding>,
@@ -124,11 +123,8 @@ fn verdict(line: &str) -> Option<ReviewVerdict> {
     let plain = line.replace(['*', '`'], "").replace("__", "");
     let plain = plain.trim().trim_start_matches('#').trim_end_matches('.');
     let found = VERDICT.captures(plain.trim())?;
-    if found.get(1).is_some() {
-        Some(ReviewVerdict::Acceptable)
-    } else {
-        Some(ReviewVerdict::NeedsFixes)
-    }
+    let acceptable = found.get(1).map(|_| ReviewVerdict::Acceptable);
+    Some(acceptable.unwrap_or(ReviewVerdict::NeedsFixes))
 }
 
 /// The findings, each with the suggested change that follows it.
@@ -145,11 +141,10 @@ fn remarks(message: &str, root: &str) -> Vec<Finding> {
             follows_a_finding = true;
         } else if follows_a_finding && let Some(found) = SUGGESTION.captures(line) {
             let (indent, fence) = (group(&found, 1), group(&found, 2));
-            if let Some((text, rest)) = suggestion(lines.clone(), indent, fence) {
+            let suggested = suggestion(lines.clone(), indent, fence);
+            if let (Some((text, rest)), Some(last)) = (suggested, remarks.last_mut()) {
                 lines = rest;
-                let last = remarks.last_mut();
-                last.into_iter()
-                    .for_each(|it| it.suggestion = Some(text.clone()));
+                last.suggestion = Some(text);
             }
             follows_a_finding = false;
         } else {
@@ -167,15 +162,11 @@ fn suggestion<'a>(
     fence: &str,
 ) -> Option<(String, std::str::Lines<'a>)> {
     let mut text = Vec::new();
-    loop {
-        let line = lines.next()?;
-        if line.trim() == fence {
-            break;
-        }
-        text.push(
-            line.strip_prefix(indent)
-                .unwrap_or_else(|| line.trim_start()),
-        );
+    let mut line = lines.next()?;
+    while line.trim() != fence {
+        let inside = line.strip_prefix(indent);
+        text.push(inside.unwrap_or_else(|| line.trim_start()));
+        line = lines.next()?;
     }
     let text = text.join("\n");
     (text.chars().count() <= MAX_SUGGESTION).then_some((text, lines))

@@ -26,9 +26,8 @@ pub async fn run(
     plan: &RunPlan,
 ) -> anyhow::Result<BTreeMap<String, Outcome>> {
     let items: Vec<Item> = plan.tasks.iter().map(|(task, _)| item(task)).collect();
-    let tasks: HashMap<&str, &(Task, TaskStart)> = plan
-        .tasks
-        .iter()
+    let tasks = plan.tasks.iter();
+    let tasks: HashMap<&str, &(Task, TaskStart)> = tasks
         .map(|planned| (planned.0.id.as_str(), planned))
         .collect();
     let mut outcomes = plan.outcomes.clone();

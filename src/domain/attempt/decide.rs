@@ -141,21 +141,20 @@ impl Decision<'_> {
             K::PolicyViolation => Step::Finish(Outcome::PolicyViolation { what: detail() }),
             K::FailedReport => Step::Finish(Outcome::FailedReport { summary: detail() }),
             // The work may be half done: it is kept, and the agent is asked to go on.
-            K::Changed if turn.assessment.error_exit.is_some() => self
-                .nudge_if_left(NudgeKind::EndedWithError)
-                .unwrap_or_else(|| {
-                    let end = Outcome::AgentCrashed { message: detail() };
-                    self.cut_off(detail(), end)
-                }),
+            K::Changed if turn.assessment.error_exit.is_some() => {
+                let end = Outcome::AgentCrashed { message: detail() };
+                let nudge = self.nudge_if_left(NudgeKind::EndedWithError);
+                nudge.unwrap_or_else(|| self.cut_off(detail(), end))
+            }
             K::Changed | K::Unknown => self.examine(),
             K::AwaitingInput => self.nudge(NudgeKind::AwaitingInput),
             K::PlanningOnly => self.nudge(NudgeKind::Planning),
             K::Empty => self.nudge(NudgeKind::Empty),
             K::AlreadySatisfied if self.untouched() => self.satisfied(),
-            K::ReportsBlocked => self
-                .nudge_if_left(NudgeKind::Blocked)
-                .filter(|_| !self.shown_unchanged)
-                .unwrap_or_else(|| self.claims()),
+            K::ReportsBlocked if self.shown_unchanged => self.claims(),
+            K::ReportsBlocked => {
+                (self.nudge_if_left(NudgeKind::Blocked)).unwrap_or_else(|| self.claims())
+            }
             K::AlreadySatisfied | K::ClaimsDone | K::NoChange => self.claims(),
         }
     }
@@ -173,10 +172,8 @@ impl Decision<'_> {
         if self.attempt() == 1 {
             return self.evidence(true);
         }
-        let end = self
-            .refused_again()
-            .unwrap_or_else(|| self.no_progress(NO_FILE_CHANGES));
-        self.give_up(end)
+        let refused = self.refused_again();
+        self.give_up(refused.unwrap_or_else(|| self.no_progress(NO_FILE_CHANGES)))
     }
 
     /// After an unchanged turn that claims the work is done, or says nothing relevant.
@@ -184,9 +181,9 @@ impl Decision<'_> {
         if self.attempt() > 1 || self.phase_has_work() {
             return self.examine();
         }
-        self.nudge_if_left(NudgeKind::ClaimsDone)
-            .filter(|_| !self.shown_unchanged)
-            .unwrap_or_else(|| self.evidence(false))
+        let nudge = self.nudge_if_left(NudgeKind::ClaimsDone);
+        let nudge = nudge.filter(|_| !self.shown_unchanged);
+        nudge.unwrap_or_else(|| self.evidence(false))
     }
 
     /// Verifies once for the report; the task fails whatever the result.

@@ -76,14 +76,10 @@ impl EvidenceLine {
             EvidenceKind::UnknownBefore if names.is_empty() => {
                 "the checks were not run before this task: they may have passed already".into()
             }
-            EvidenceKind::NoTestRan => {
-                let noun = if self.names.len() == 1 {
-                    "check"
-                } else {
-                    "checks"
-                };
-                format!("{noun} {names} ran no test")
+            EvidenceKind::NoTestRan if self.names.len() == 1 => {
+                format!("check {names} ran no test")
             }
+            EvidenceKind::NoTestRan => format!("checks {names} ran no test"),
             EvidenceKind::NoProductCode => "no product code changed".into(),
             EvidenceKind::AgentFailed => {
                 let is_code = names.parse::<i32>().is_ok();
@@ -105,9 +101,9 @@ impl EvidenceLine {
 pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
     let mut lines = match outcome {
         Outcome::Verified { .. } => since_start(state, Some(&BTreeSet::new())),
-        Outcome::ChangedExpectations {
-            unknown: Some(_), ..
-        } => since_start(state, None),
+        Outcome::ChangedExpectations { unknown, .. } if unknown.is_some() => {
+            since_start(state, None)
+        }
         Outcome::KnownFailures { tests, .. } | Outcome::ChangedExpectations { tests, .. } => {
             since_start(state, Some(&tests.iter().cloned().collect()))
         }
@@ -129,12 +125,8 @@ pub fn evidence(state: &TaskState, outcome: &Outcome) -> Vec<EvidenceLine> {
 fn since_start(state: &TaskState, still: Option<&BTreeSet<String>>) -> Vec<EvidenceLine> {
     let proofs = &state.proofs;
     // Tests that were written first have failed before the work began; others only where a proof shows it.
-    let proved = state.red_tests.is_some()
-        || matches!(
-            &proofs.new_tests,
-            Some((of, ProofResult::Failed { .. }))
-                if state.tree() == Some(of)
-        );
+    let new_tests = state.of_current_tree(proofs.new_tests.as_ref());
+    let proved = state.red_tests.is_some() || matches!(new_tests, Some(ProofResult::Failed { .. }));
     let mut lines = Vec::new();
     if let Some(ProofResult::Failed { failed }) = &proofs.baseline {
         let green = names(failed).into_iter();

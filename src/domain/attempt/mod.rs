@@ -104,7 +104,6 @@ pub struct TurnKey {
     /// Turn within the task.
     pub turn: u32,
     /// The phase's name, when the task has several phases.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<PhaseName>,
 }
 
@@ -116,6 +115,11 @@ impl TurnKey {
         turn: 1,
         name: None,
     };
+
+    /// The agent's role in the turn.
+    pub fn role(self) -> Role {
+        self.name.map_or(Role::Implementer, |name| name.role)
+    }
 }
 
 /// Why the agent runs.
@@ -129,7 +133,6 @@ pub enum TurnPurpose {
         /// The phase.
         phase: Phase,
         /// Why the work on which the phase starts is acceptable.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         grounds: Option<Grounds>,
     },
     /// The agent did nothing: the same request again, more explicitly.
@@ -281,7 +284,6 @@ pub enum Observation {
         /// The hook's output.
         message: String,
         /// Whether it refused the commit message, not the files.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         of_message: bool,
     },
     /// A hook changed the tree.
@@ -306,7 +308,6 @@ pub enum Observation {
         /// What interrupted it.
         by: Interruption,
         /// The step's cost until the interruption.
-        #[serde(default)]
         spend: Spend,
     },
     /// The run was resumed after a crash or a cancellation.
@@ -354,29 +355,22 @@ pub struct TurnEnded {
     /// Files changed since the task started.
     pub changes: Vec<String>,
     /// The test files among the changes.
-    #[serde(default)]
     pub tests: Arc<TestChanges>,
     /// What the turn cost.
     pub spend: Spend,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
     /// Files whose changes were reverted because the phase may not change them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undone: Vec<String>,
     /// Changes of protected paths that were taken out of the work.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<HeldBack>,
     /// The end of the agent's final message, when the task has several phases or must return a value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The commit message that the agent suggests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested: Option<String>,
     /// The reviewer's verdict and findings.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
     /// The value that the final message gives for the run's output schema, when the task must return one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<StructuredOutput>,
 }
 
@@ -390,19 +384,14 @@ pub struct VerificationEnded {
     /// The tree that the checks left.
     pub after: Snapshot,
     /// Files that the checks changed, when both trees are known.
-    #[serde(default)]
     pub altered: Vec<String>,
     /// Test files that differ from those at the start of the task.
-    #[serde(default)]
     pub tests: Arc<TestChanges>,
     /// What is worth a look in the work, if the checks passed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<Signal>,
     /// What the checks reported about their tests.
-    #[serde(default)]
     pub reported: Arc<Reported>,
     /// The checks that failed.
-    #[serde(default)]
     pub failed: Vec<FailedCheck>,
     /// One line for each of the first errors.
     pub errors: Vec<String>,
@@ -417,6 +406,11 @@ pub struct VerificationEnded {
 }
 
 impl VerificationEnded {
+    /// Whether a check could not start.
+    pub fn cannot_start(&self) -> bool {
+        matches!(self.verdict, Verdict::CannotStart { .. })
+    }
+
     /// Whether the checks passed on a tree that could not be read.
     pub fn passed_unread(&self) -> bool {
         self.verdict == Verdict::Passed && self.after.tree().is_none()
@@ -428,17 +422,6 @@ impl VerificationEnded {
         let to_the_end = matches!(self.verdict, Verdict::Passed | Verdict::Failed { .. });
         let stable = self.before.same_as(&self.after) == Some(true);
         (to_the_end && stable).then(|| self.after.tree()).flatten()
-    }
-}
-
-impl Step {
-    /// Whether the last observation alone leads to this step, so that the step need not be stored when it is
-    /// interrupted.
-    fn follows_from_the_last_thing(&self) -> bool {
-        matches!(
-            self,
-            Self::Prove { .. } | Self::Undo { .. } | Self::Commit { .. }
-        )
     }
 }
 
@@ -490,12 +473,10 @@ pub struct FailedTree {
 /// What a hook wrote, as the errors of an attempt: without the first line, which says which hook it was, if
 /// there are others.
 fn said_by_hook(message: &str) -> Vec<String> {
-    let mut lines = message.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next();
-    let said: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
-    if said.is_empty() {
-        first.into_iter().map(str::to_owned).collect()
-    } else {
-        said
+    let lines = message.lines().filter(|line| !line.trim().is_empty());
+    let mut said: Vec<String> = lines.map(|line| line.trim().to_owned()).collect();
+    if said.len() > 1 {
+        said.remove(0);
     }
+    said
 }

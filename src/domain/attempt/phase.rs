@@ -11,9 +11,7 @@ pub const ROUNDS: u32 = 5;
 const NUDGES_OF_HELPERS: u32 = 1;
 
 /// The role of the agent in a phase.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -127,9 +125,7 @@ pub struct PhaseSpec {
 }
 
 /// Names the phase that an event, a turn or an attempt belongs to.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct PhaseName {
     /// The role of the agent.
     pub role: Role,
@@ -174,20 +170,22 @@ pub struct PhasesAsked {
 pub fn phases(asked: PhasesAsked) -> Vec<PhaseSpec> {
     let row = |phase, cycle| PhaseSpec::new(phase, cycle, &asked);
     if asked.asks || asked.review_only {
-        let phase = if asked.asks {
-            Phase::Answer
-        } else {
-            Phase::Review
-        };
-        return vec![row(phase, 1)];
+        let answers = asked.asks;
+        return vec![row(
+            if answers {
+                Phase::Answer
+            } else {
+                Phase::Review
+            },
+            1,
+        )];
     }
-    let mut rows = match (asked.tdd, asked.review && asked.tester) {
-        (true, _) => [Phase::Red, Phase::Green, Phase::Refactor]
-            .map(|phase| row(phase, 1))
-            .into(),
-        (false, true) => vec![row(Phase::Implement, 1), row(Phase::Test, 1)],
-        (false, false) => vec![row(Phase::Implement, 1)],
+    let rows = match (asked.tdd, asked.review && asked.tester) {
+        (true, _) => vec![Phase::Red, Phase::Green, Phase::Refactor],
+        (false, true) => vec![Phase::Implement, Phase::Test],
+        (false, false) => vec![Phase::Implement],
     };
+    let mut rows: Vec<PhaseSpec> = rows.into_iter().map(|phase| row(phase, 1)).collect();
     if asked.review {
         rows.push(row(Phase::Review, 1));
         for cycle in 2..=ROUNDS + 1 {
@@ -272,7 +270,7 @@ impl PhaseSpec {
                 role: if asked.tester {
                     Role::Tester
                 } else {
-                    Role::Implementer
+                    plain.role
                 },
                 writes: Writes::Tests,
                 expect: Expect::Fail,

@@ -11,9 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Another run of the checks, on another tree or again on the same tree.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -79,41 +77,34 @@ pub struct ProofLine {
 impl ProofLine {
     /// The conclusion in one sentence.
     pub fn says(&self) -> String {
-        let details = self.details.join(", ");
-        match (self.proof, self.result) {
-            (Proof::Baseline, ProofWord::Passed) => "every check passed before the task".into(),
-            (Proof::Baseline, ProofWord::Failed) => format!("failed before the task: {details}"),
-            (Proof::Baseline, ProofWord::Unknown) => {
-                format!("what failed before the task is not known: {details}")
-            }
-            (Proof::Flake, ProofWord::Passed) => {
-                "the same tree passes this time: the failure was flaky".into()
-            }
-            (Proof::Flake, ProofWord::Failed) => format!("failed again: {details}"),
-            (Proof::Flake, ProofWord::Unknown) => {
-                format!("the repeated run is inconclusive: {details}")
-            }
-            (Proof::OldTests, ProofWord::Passed) => {
-                "the work passes with what judged it before".into()
-            }
-            (Proof::OldTests, ProofWord::Failed) => {
-                format!("with what judged the work before, these fail: {details}")
-            }
-            (Proof::OldTests, ProofWord::Unknown) => {
-                format!(
-                    "whether the work passes with what judged it before is not known: {details}"
-                )
-            }
-            (Proof::NewTests, ProofWord::Passed) => {
-                "the new tests pass without the change: they prove nothing".into()
-            }
-            (Proof::NewTests, ProofWord::Failed) => {
-                format!("the new tests fail without the change: {details}")
-            }
-            (Proof::NewTests, ProofWord::Unknown) => {
-                format!("whether the new tests fail without the change is not known: {details}")
-            }
-        }
+        let [passed, failed, unknown] = match self.proof {
+            Proof::Baseline => [
+                "every check passed before the task",
+                "failed before the task",
+                "what failed before the task is not known",
+            ],
+            Proof::Flake => [
+                "the same tree passes this time: the failure was flaky",
+                "failed again",
+                "the repeated run is inconclusive",
+            ],
+            Proof::OldTests => [
+                "the work passes with what judged it before",
+                "with what judged the work before, these fail",
+                "whether the work passes with what judged it before is not known",
+            ],
+            Proof::NewTests => [
+                "the new tests pass without the change: they prove nothing",
+                "the new tests fail without the change",
+                "whether the new tests fail without the change is not known",
+            ],
+        };
+        let says = match self.result {
+            ProofWord::Passed => return passed.to_owned(),
+            ProofWord::Failed => failed,
+            ProofWord::Unknown => unknown,
+        };
+        format!("{says}: {}", self.details.join(", "))
     }
 }
 
@@ -170,6 +161,17 @@ impl ProofResult {
         }
     }
 
+    /// The result as reports show it, of a first attempt that took no time.
+    pub fn line(&self, proof: Proof) -> ProofLine {
+        ProofLine {
+            proof,
+            result: self.word(),
+            details: self.details(),
+            attempt: 1,
+            elapsed_ms: 0,
+        }
+    }
+
     /// The failures, or why the result is unknown, one per line. Empty for a pass.
     pub fn details(&self) -> Vec<String> {
         match self {
@@ -194,10 +196,8 @@ pub struct Proved {
     #[serde(flatten)]
     pub result: ProofResult,
     /// What the checks reported about their tests.
-    #[serde(default)]
     pub reported: Arc<Reported>,
     /// The changed file with which alone the checks pass, if it was looked for and found.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_with: Option<String>,
     /// The run's clock, in milliseconds.
     pub elapsed_ms: u64,
@@ -211,17 +211,13 @@ pub struct TestChanges {
     /// New test files.
     pub added: Vec<String>,
     /// Other files that judge and whose judging part was changed, and new files that may rule those that judge.
-    #[serde(default)]
     pub definitions: Vec<String>,
     /// The same, as far as only earlier tasks of the run have changed them and their work was verified.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<String>,
     /// What the checks see and a fresh checkout of the work does not have: files that it removes from the
     /// repository and that still exist, new ignored files, repositories, and links out of the work tree.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
     /// A digest of these test files' content; empty when there are none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub digest: String,
 }
 
@@ -244,20 +240,14 @@ impl TestChanges {
 
     /// The changed files, definitions first.
     pub fn touched(&self) -> Vec<String> {
-        self.definitions
-            .iter()
-            .chain(&self.changed)
-            .chain(&self.earlier)
-            .chain(&self.left)
-            .cloned()
-            .collect()
+        [&self.definitions, &self.changed, &self.earlier, &self.left]
+            .map(Vec::as_slice)
+            .concat()
     }
 }
 
 /// The origin of a failure.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
     /// It passed before the agent's work.
@@ -283,9 +273,7 @@ impl Blame {
 }
 
 /// A failing test, or a failing check that does not name its tests, with the origin of the failure.
-#[derive(
-    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct BlamedTest {
     /// The check.
     pub check: String,
@@ -375,10 +363,7 @@ impl Proofs {
 
     /// Whether the last proof with the old tests failed and was about this tree.
     fn has_failed_with_old_tests(&self, tree: Option<&Fingerprint>) -> bool {
-        let last = self.old_tests.as_ref();
-        last.is_some_and(|(of, result)| {
-            Some(of) == tree && matches!(result, ProofResult::Failed { .. })
-        })
+        matches!(&self.old_tests, Some((of, ProofResult::Failed { .. })) if Some(of) == tree)
     }
 
     fn rerun(&mut self, proved: &Proved, before: &[FailedCheck]) {
@@ -466,7 +451,7 @@ impl FailedCheck {
             && then.passed.is_some();
         self.check == then.check
             && self.end == then.end
-            && (same_tests || self.is_like(then))
+            && (same_tests || !self.fingerprint.is_empty() && self.fingerprint == then.fingerprint)
             && !self.hides_some
             && !self.is_worse_in_numbers(then)
             && self
@@ -476,17 +461,13 @@ impl FailedCheck {
             && !self.tests.iter().any(|test| self.is_elsewhere(then, test))
     }
 
-    /// Whether this is known to be the same failure as the other one, as a whole.
-    fn is_like(&self, other: &Self) -> bool {
-        !self.fingerprint.is_empty() && self.fingerprint == other.fingerprint
-    }
-
     /// The origin of the failures of a name that failed in both runs. Tests of one name are told apart by their order,
     /// so that there must be as many of them. Of a tool that names only failed tests, others of this name are not known.
     fn blame_of_name(&self, before: &Self, test: &str) -> Blame {
         match (self.results.get(test), before.results.get(test)) {
             (Some(now), Some(then)) if now.total == then.total => {
-                if now.failed.is_subset(&then.failed) {
+                let is_known = now.failed.is_subset(&then.failed);
+                if is_known {
                     Blame::WasRedBefore
                 } else {
                     Blame::New
@@ -536,13 +517,11 @@ fn passed_in(
 
 /// The failed tests of a check, or the check itself when the tests are unknown.
 fn failures(failed: &FailedCheck) -> impl Iterator<Item = (String, Option<String>)> {
-    let unnamed = failed.tests.is_empty().then_some(None);
+    let unnamed = failed.tests.is_empty().then_some(None).into_iter();
     let named = failed.tests.iter().cloned().map(Some);
-    let check = failed.check.clone();
     unnamed
-        .into_iter()
         .chain(named)
-        .map(move |test| (check.clone(), test))
+        .map(|test| (failed.check.clone(), test))
 }
 
 /// The ids of the failed tests, and the names of the checks whose tests are unknown.

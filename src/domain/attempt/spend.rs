@@ -33,7 +33,8 @@ impl Spend {
         }
     }
 
-    pub(super) fn add(&mut self, more: &Self) {
+    /// Adds what was spent besides.
+    pub fn add(&mut self, more: &Self) {
         self.tokens = self.tokens.saturating_add(more.tokens);
         self.cost_usd += more.cost_usd;
     }

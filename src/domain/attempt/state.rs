@@ -185,24 +185,13 @@ impl TaskState {
 
     /// The agent's role in the current phase.
     pub fn role(&self) -> Role {
-        let name = self.key.and_then(|key| key.name);
-        name.map_or(Role::Implementer, |name| name.role)
-    }
-
-    fn is_in(&self, phase: Phase) -> bool {
-        let name = self.key.and_then(|key| key.name);
-        name.is_some_and(|name| name.phase == phase)
+        self.key.map_or(Role::Implementer, TurnKey::role)
     }
 
     /// Whether the open or last turn is for the structured output alone.
     pub fn is_asked_for_output(&self) -> bool {
-        matches!(
-            self.purpose,
-            Some(TurnPurpose::Nudge {
-                kind: NudgeKind::Output,
-                ..
-            })
-        )
+        let kind = NudgeKind::Output;
+        matches!(&self.purpose, Some(TurnPurpose::Nudge { kind: asked, .. }) if *asked == kind)
     }
 
     /// The results of the attempts of the current phase.
@@ -230,12 +219,16 @@ impl TaskState {
             self.note_refusal(purpose);
             let is_moved = self.key.is_some_and(|last| last.phase != key.phase);
             let joins = key.name.is_some_and(|name| name.phase == Phase::Test);
-            if is_moved {
-                self.count_nudges(key);
+            if let Some(from) = self.key.filter(|_| is_moved) {
+                // The counts go on when a retry returns to a phase.
+                self.nudges_elsewhere.insert(from.phase, self.nudges);
+                self.nudges = self.nudges_elsewhere.remove(&key.phase).unwrap_or(0);
                 self.begin_phase(purpose);
             }
             if key.attempt != self.attempt() || self.key.is_none() || (is_moved && !joins) {
-                self.begin_attempt();
+                self.shown_unchanged = false;
+                self.hook_changed = false;
+                self.waits = 0;
             }
             self.count_attempt(key);
             if self.key.is_none_or(|last| last.turn != key.turn) {
@@ -277,38 +270,24 @@ impl TaskState {
         }
     }
 
-    /// Keeps the nudge counts per phase, so that they continue when a retry returns to a phase.
-    fn count_nudges(&mut self, to: &TurnKey) {
-        if let Some(from) = self.key {
-            self.nudges_elsewhere.insert(from.phase, self.nudges);
-        }
-        self.nudges = self.nudges_elsewhere.remove(&to.phase).unwrap_or(0);
-    }
-
     fn count_attempt(&mut self, key: &TurnKey) {
         self.begun.insert(key.phase);
-        let counted = match key.name {
-            None => Some((1, Phase::Implement)),
-            Some(name) => name.counted_in(),
+        let work = Some((1, Phase::Implement));
+        let Some(counted) = key.name.map_or(work, PhaseName::counted_in) else {
+            return;
         };
-        let Some(counted) = counted else { return };
         self.attempts.insert(counted, key.attempt);
-        if let Some(name) = key.name.filter(|name| name.phase != Phase::Test) {
-            self.counted = Some(name);
-        }
-    }
-
-    fn begin_attempt(&mut self) {
-        self.shown_unchanged = false;
-        self.hook_changed = false;
-        self.waits = 0;
+        let name = key.name.filter(|name| name.phase != Phase::Test);
+        self.counted = name.or(self.counted);
     }
 
     fn observe(&mut self, observation: &Observation) {
         match observation {
             Observation::TaskStarted { start, elapsed_ms } => {
                 self.elapsed_ms = *elapsed_ms;
-                self.task_started(start);
+                self.task_start = Some(start.clone());
+                self.phase_start = Some(start.clone());
+                self.current = Some(start.clone());
                 return;
             }
             Observation::TurnStarted { before } => {
@@ -339,12 +318,17 @@ impl TaskState {
             Observation::HookRejected {
                 message,
                 of_message,
-            } => {
-                self.hook_rejected(message, *of_message);
+            } => self.hook_rejected(message, *of_message),
+            Observation::HookChangedTree { after } => {
+                let again = std::mem::replace(&mut self.hook_changed, true);
+                self.current = Some(after.clone());
+                if self.accepted.is_some() {
+                    self.accepted = after.tree().cloned();
+                }
+                self.last = Last::HookChanged { again };
             }
-            Observation::HookChangedTree { after } => self.hook_changed_tree(after),
             Observation::CommitFailed { message } => {
-                self.last = Last::CommitFailed(message.clone())
+                self.last = Last::CommitFailed(message.clone());
             }
             Observation::Violated { what } => self.last = Last::Violated(what.clone()),
             Observation::Waited => {
@@ -361,10 +345,7 @@ impl TaskState {
                 self.interrupted = Some(*by);
                 return;
             }
-            Observation::Resumed => {
-                self.resumed();
-                return;
-            }
+            Observation::Resumed => return self.resumed(),
         }
         self.prepared = None;
         self.open = None;
@@ -379,49 +360,30 @@ impl TaskState {
         self.last = Last::HookRejected(message.to_owned());
     }
 
-    fn hook_changed_tree(&mut self, after: &Snapshot) {
-        let again = std::mem::replace(&mut self.hook_changed, true);
-        self.current = Some(after.clone());
-        if self.accepted.is_some() {
-            self.accepted = after.tree().cloned();
-        }
-        self.last = Last::HookChanged { again };
-    }
-
-    fn task_started(&mut self, start: &Snapshot) {
-        self.task_start = Some(start.clone());
-        self.phase_start = Some(start.clone());
-        self.current = Some(start.clone());
-    }
-
     fn resumed(&mut self) {
         self.interrupted = None;
         self.prepared = None;
         self.judged = None;
         self.ask_again_for_what_was_missing();
-        match (self.open.take(), &self.last) {
-            // The tree may be readable by now, and no permit exists for it yet.
-            (_, Last::Verified(purpose, ended)) if ended.passed_unread() => {
-                let key = self.key.unwrap_or(TurnKey::FIRST);
-                let purpose = *purpose;
-                self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
+        let open = self.open.take();
+        match (open, &self.last) {
+            // The tree may be readable by now, and no permit exists for it yet; a missing program may be there.
+            (open, Last::Verified(purpose, ended))
+                if ended.passed_unread() || (open.is_none() && ended.cannot_start()) =>
+            {
+                self.last = Last::Resumed(Box::new(self.verify(*purpose)));
             }
             // The observation that led to the proof or commit is still the last one: it leads to the same
             // step again, once the work tree is restored.
-            (Some(step), _) if step.follows_from_the_last_thing() => {}
-            (Some(step), _) => self.last = Last::Resumed(step),
+            (Some(step), _) => match *step {
+                Step::Prove { .. } | Step::Undo { .. } | Step::Commit { .. } => {}
+                _ => self.last = Last::Resumed(step),
+            },
             // Whoever resumes the run has dealt with the agent's problem or has waited long enough.
             (None, Last::Turn(turn)) if turn.assessment.kind.is_agent_unavailable() => {
                 self.waits = 0;
                 self.idle_cuts = 0;
                 self.last = Last::Waited;
-            }
-            (None, Last::Verified(purpose, ended))
-                if matches!(ended.verdict, Verdict::CannotStart { .. }) =>
-            {
-                let key = self.key.unwrap_or(TurnKey::FIRST);
-                let purpose = *purpose;
-                self.last = Last::Resumed(Box::new(Step::Verify { key, purpose }));
             }
             (None, _) => {}
         }
@@ -431,7 +393,7 @@ impl TaskState {
     fn ask_again_for_what_was_missing(&mut self) {
         let ended_by_it = match &self.last {
             Last::Begin => true,
-            Last::Verified(_, ended) => matches!(ended.verdict, Verdict::CannotStart { .. }),
+            Last::Verified(_, ended) => ended.cannot_start(),
             _ => false,
         };
         if ended_by_it && matches!(self.proofs.baseline, Some(ProofResult::CannotStart { .. })) {
@@ -479,21 +441,19 @@ impl TaskState {
             let exit = turn.assessment.error_exit.map(|code| code.to_string());
             self.last_error = exit.or_else(|| turn.assessment.last_error.clone());
         }
-        let outcome = match turn.assessment.kind {
-            AssessmentKind::AgentCrashed if is_idle => Some(AttemptOutcome::NoChange),
-            AssessmentKind::AgentCrashed => Some(AttemptOutcome::AgentCrashed),
-            AssessmentKind::TurnTimeout => Some(AttemptOutcome::TimedOut),
-            _ => None,
-        };
-        match outcome {
-            None => {}
-            // The attempt belongs to the work under review, which has not changed.
-            Some(_) if self.role() == Role::Reviewer => self.lost_turns += 1,
-            Some(outcome) => {
-                self.record_attempt(outcome, std::slice::from_ref(&turn.assessment.detail));
-            }
-        }
         self.last = Last::Turn(Arc::clone(turn));
+        let outcome = match turn.assessment.kind {
+            AssessmentKind::AgentCrashed if is_idle => AttemptOutcome::NoChange,
+            AssessmentKind::AgentCrashed => AttemptOutcome::AgentCrashed,
+            AssessmentKind::TurnTimeout => AttemptOutcome::TimedOut,
+            _ => return,
+        };
+        // The attempt belongs to the work under review, which has not changed.
+        if self.role() == Role::Reviewer {
+            self.lost_turns += 1;
+        } else {
+            self.record_attempt(outcome, std::slice::from_ref(&turn.assessment.detail));
+        }
     }
 
     /// Records the agent's message, when a task has several phases or must return a value.
@@ -516,7 +476,8 @@ impl TaskState {
             self.answer = Some(message.clone());
         }
         // The commit is about the task, and not about its improvement, which may yet be undone.
-        let is_about_work = self.role() != Role::Tester && !self.is_in(Phase::Refactor);
+        let phase = self.key.and_then(|key| key.name).map(|name| name.phase);
+        let is_about_work = self.role() != Role::Tester && phase != Some(Phase::Refactor);
         if is_about_work && suggested_commit_message(message).is_some() {
             self.suggestion = Some(message.clone());
         }
@@ -540,7 +501,11 @@ impl TaskState {
                 self.remember_failed_trees(ended);
                 // A verdict that covers two trees is repeated, and counts then.
                 if ended.judged().is_some() || purpose == VerifyPurpose::Recheck {
-                    self.count_failure(fingerprint);
+                    let known = self
+                        .failure
+                        .as_ref()
+                        .filter(|(last, _)| last == fingerprint);
+                    self.failure = Some((fingerprint.clone(), known.map_or(1, |(_, n)| n + 1)));
                 }
             }
             Verdict::TimedOut { .. } => self.failure = None,
@@ -550,11 +515,10 @@ impl TaskState {
             }
             Verdict::Passed | Verdict::Aborted | Verdict::NotRun => {}
         }
-        match ended.verdict.outcome() {
-            None => {}
-            Some(AttemptOutcome::Passed) => self.record_attempt(AttemptOutcome::Passed, &[]),
-            Some(failed) => {
-                self.record_attempt(failed, &ended.errors);
+        if let Some(outcome) = ended.verdict.outcome() {
+            let has_failed = outcome != AttemptOutcome::Passed;
+            self.record_attempt(outcome, if has_failed { &ended.errors } else { &[] });
+            if has_failed {
                 self.proofs.passed_again = None;
                 self.last_failure = Some(Arc::clone(ended));
                 self.hook_message = None;
@@ -567,10 +531,8 @@ impl TaskState {
     /// lock file, and an idle agent then leaves exactly that tree.
     fn remember_failed_trees(&mut self, ended: &Arc<VerificationEnded>) {
         let attempt = self.attempt();
-        for tree in [ended.before.tree(), ended.after.tree()]
-            .into_iter()
-            .flatten()
-        {
+        let trees = [ended.before.tree(), ended.after.tree()];
+        for tree in trees.into_iter().flatten() {
             if !self.failed_trees.iter().any(|failed| &failed.tree == tree) {
                 self.failed_trees.push(FailedTree {
                     attempt,
@@ -581,22 +543,15 @@ impl TaskState {
         }
     }
 
-    fn count_failure(&mut self, fingerprint: &str) {
-        let times = match &self.failure {
-            Some((last, times)) if last == fingerprint => times + 1,
-            _ => 1,
-        };
-        self.failure = Some((fingerprint.to_owned(), times));
-    }
-
     fn record_attempt(&mut self, outcome: AttemptOutcome, errors: &[String]) {
-        let is_unread = |current: &Snapshot| current.tree().is_none();
+        let is_read = self.current.is_none() || self.tree().is_some();
+        let unknown = || vec![UNKNOWN_CHANGES.to_owned()];
         let entry = HistoryEntry {
             attempt: self.attempt(),
-            changes: if self.current.as_ref().is_some_and(is_unread) {
-                vec![UNKNOWN_CHANGES.to_owned()]
-            } else {
+            changes: if is_read {
                 self.changes.clone()
+            } else {
+                unknown()
             },
             outcome,
             errors: errors.iter().take(2).cloned().collect(),

@@ -1,32 +1,34 @@
 use super::*;
 use crate::history::AttemptOutcome;
+use crate::plan::parse;
 use proptest::prelude::*;
+use std::sync::LazyLock;
+
+static PLAN: LazyLock<Plan> = LazyLock::new(|| {
+    let text = "\
+title: CSV export
+goal: Any report can be downloaded as CSV
+details: Use the writer in `src/csv.rs`.
+tasks:
+  - id: t1
+    title: Write rows
+  - id: endpoint
+    title: Serve /report.csv
+    description: Add the route.
+    acceptance:
+      - GET /report.csv answers text/csv
+  - id: t3
+    title: Document it
+";
+    parse("plan.yaml", text.as_bytes()).unwrap().value
+});
 
 fn input(purpose: Purpose<'_>) -> PromptInput<'_> {
     PromptInput {
-        plan_title: "CSV export",
-        goal: Some("Any report can be downloaded as CSV"),
-        details: Some("Use the writer in `src/csv.rs`.\n"),
-        task: TaskText {
-            id: "endpoint",
-            title: "Serve /report.csv",
-            description: Some("Add the route."),
-            acceptance: vec!["GET /report.csv answers text/csv"],
-        },
-        done: vec![TaskName {
-            id: "t1",
-            title: "Write rows",
-        }],
-        pending: vec![TaskName {
-            id: "t3",
-            title: "Document it",
-        }],
-        notes: "",
+        done: BTreeSet::from([&PLAN.tasks[0].id]),
         instructions: Some("Speak British English."),
-        pictures: Vec::new(),
-        output: None,
-        part: Part::Implement,
         purpose,
+        ..PromptInput::of(&PLAN, &PLAN.tasks[1], Part::Implement)
     }
 }
 
@@ -442,21 +444,9 @@ fn a_nudge_within_a_retry_keeps_the_retry() {
 
 #[test]
 fn a_plan_without_extras_leaves_no_empty_headings() {
-    let bare = PromptInput {
-        goal: None,
-        details: Some("  "),
-        task: TaskText {
-            id: "t1",
-            title: "Do",
-            description: None,
-            acceptance: vec![],
-        },
-        done: vec![],
-        pending: vec![],
-        instructions: None,
-        ..input(Purpose::Implement)
-    };
-    let text = prompt(&bare);
+    let text = "title: CSV export\ndetails: '  '\ntasks:\n  - id: t1\n    title: Do\n";
+    let plan = parse("plan.yaml", text.as_bytes()).unwrap().value;
+    let text = prompt(&PromptInput::of(&plan, &plan.tasks[0], Part::Implement));
     assert!(
         text.starts_with("# Task t1: Do\n\n## Plan: CSV export\n\n## Rules\n"),
         "{text}"

@@ -44,12 +44,9 @@ pub struct CheckMemory {
     pub rebuilds: bool,
     /// The home of checks that create files at the top of one.
     pub own_home: OwnHome,
-    verdicts: HashMap<(Fingerprint, CheckSet), Verification>,
+    /// The results by tree and by the checks with all of their configuration.
+    verdicts: HashMap<(Fingerprint, String), Verification>,
 }
-
-/// Identifies a set of checks, including all of their configuration.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct CheckSet(String);
 
 impl Accounts {
     /// Counters that continue after the highest file numbers in the run directory.
@@ -67,8 +64,7 @@ impl Accounts {
     /// How much a task that has spent `task` may still cost, in US dollars. `None`: there is no limit.
     fn dollars_left(&self, config: &RunConfig, task: Spend) -> Option<f64> {
         let spent = self.spent.cost_usd + task.cost_usd;
-        let limit = config.settings.max_cost_usd;
-        limit.map(|limit| (limit - spent).max(0.0))
+        Some((config.settings.max_cost_usd? - spent).max(0.0))
     }
 
     /// Same as [`Self::dollars_left`], for agents. Never zero, because agents treat zero as no limit.
@@ -94,16 +90,14 @@ impl Accounts {
 
     /// Adds the spend of a finished task.
     pub fn end_task(&mut self, task: Spend) {
-        self.spent.tokens = self.spent.tokens.saturating_add(task.tokens);
-        self.spent.cost_usd += task.cost_usd;
+        self.spent.add(&task);
     }
 
     /// Discards what the next task cannot use: results for any tree other than the current one, which it
     /// cannot return to, and the session usage of earlier tasks.
     pub fn begin_task(&mut self, now: &Snapshot) {
-        self.checks
-            .verdicts
-            .retain(|(tree, _), _| Some(tree) == now.tree());
+        let verdicts = &mut self.checks.verdicts;
+        verdicts.retain(|(tree, _), _| Some(tree) == now.tree());
         self.session_usage.clear();
     }
 }
@@ -111,7 +105,7 @@ impl Accounts {
 impl CheckMemory {
     /// The result of these checks for a tree, if they already ran on it.
     pub fn recall(&self, tree: &Fingerprint, config: &TaskConfig) -> Option<&Verification> {
-        self.verdicts.get(&(tree.clone(), CheckSet::of(config)))
+        self.verdicts.get(&key(tree, config))
     }
 
     /// Remembers the result of the checks for a tree, unless a repetition could give another result.
@@ -123,25 +117,18 @@ impl CheckMemory {
     ) {
         if verification.is_lasting() {
             self.verdicts
-                .insert((tree.clone(), CheckSet::of(config)), verification.clone());
+                .insert(key(tree, config), verification.clone());
         }
     }
 
     /// Remembers the result for a tree under another fingerprint of the same tree, too.
-    pub fn alias(&mut self, config: &TaskConfig, judged: &Fingerprint, now: Fingerprint) {
+    pub fn alias(&mut self, config: &TaskConfig, judged: &Fingerprint, now: &Fingerprint) {
         if let Some(verification) = self.recall(judged, config).cloned() {
-            self.verdicts
-                .insert((now, CheckSet::of(config)), verification);
+            self.verdicts.insert(key(now, config), verification);
         }
     }
 }
 
-impl CheckSet {
-    fn of(config: &TaskConfig) -> Self {
-        let mut hasher = blake3::Hasher::new();
-        for check in &config.checks {
-            hasher.update(format!("{check:?}\0").as_bytes());
-        }
-        Self(hasher.finalize().to_hex().to_string())
-    }
+fn key(tree: &Fingerprint, config: &TaskConfig) -> (Fingerprint, String) {
+    (tree.clone(), format!("{:?}", config.checks))
 }

@@ -35,7 +35,7 @@ pub enum AgentFiles {
 }
 
 /// Words in the names of files with instructions for agents, besides those of the known ones.
-const INSTRUCTIONS: &[&str] = &[
+const INSTRUCTIONS: [&str; 6] = [
     "agent",
     "instruction",
     "rules",
@@ -60,9 +60,8 @@ const OF_GIT: &[&str] = &[
 /// those of instructions, at any depth.
 fn configures(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
-    let is_hidden = path
-        .split('/')
-        .any(|part| part.starts_with('.') && !OF_GIT.contains(&part));
+    let mut parts = path.split('/');
+    let is_hidden = parts.any(|part| part.starts_with('.') && !OF_GIT.contains(&part));
     let is_document = name.ends_with(".md") || name.ends_with(".mdc");
     let is_instruction = is_document && INSTRUCTIONS.iter().any(|word| name.contains(word));
     is_hidden || is_instruction || LOADED.contains(&name.as_str())
@@ -87,15 +86,11 @@ impl AgentFiles {
             Some(AgentConfig::None) => None,
             Some(AgentConfig::Base) | None => Some(base_branch(request)?),
         };
-        let commit = match &branch {
-            None => None,
-            Some(name) => Some(tip(context, repo, name)?),
-        };
-        let which = agent_file_set(agents::configuration())?;
+        let commit = branch.as_ref().map(|name| tip(context, repo, name));
         Ok(Self::From {
-            commit,
+            commit: commit.transpose()?,
             branch,
-            which,
+            which: agent_file_set(agents::configuration())?,
         })
     }
 
@@ -112,22 +107,18 @@ impl AgentFiles {
     pub fn cover(&self, path: &[u8], task: &str) -> bool {
         let path = display_path(path);
         let name = path.rsplit('/').next().unwrap_or(&path);
-        match self {
-            Self::Present => false,
-            Self::From { which, .. } => {
-                which.is_match(&path) || (configures(&path) && !task.contains(name))
-            }
-        }
+        let Self::From { which, .. } = self else {
+            return false;
+        };
+        which.is_match(&path) || (configures(&path) && !task.contains(name))
     }
 
     /// What the prompt tells the agent about these files.
     pub fn prompt_files(&self) -> RepositoryFiles {
         match self {
             Self::Present => RepositoryFiles::AsTheyAre,
-            Self::From {
-                commit: Some(_), ..
-            } => RepositoryFiles::OfTheBase,
-            Self::From { commit: None, .. } => RepositoryFiles::Absent,
+            Self::From { commit, .. } if commit.is_some() => RepositoryFiles::OfTheBase,
+            Self::From { .. } => RepositoryFiles::Absent,
         }
     }
 }
@@ -152,18 +143,15 @@ fn tip(context: &Context, repo: &Repo, branch: &str) -> Result<RevId> {
         ActionsEnvironment::of(context).ok_or_else(|| failed(&"there is no access to GitHub"))?;
     let remote = remote(context, &actions).map_err(|error| failed(&error))?;
     let cancel = Cancel::new();
-    let tip = repo
-        .ls_remote(&remote, &name.full(), &cancel)
-        .map_err(|error| failed(&error))?
-        .ok_or_else(|| {
-            Error::environment(format!(
-                "the agent's configuration cannot be read: the base branch {branch} is gone"
-            ))
-            .hint("choose another base for the pull request, or set `agent_config: none`")
-        })?;
-    repo.fetch_for(&remote, &tip, &cancel)
-        .map_err(|error| failed(&error))?;
-    Ok(tip)
+    let tip = repo.ls_remote(&remote, &name.full(), &cancel);
+    let tip = tip.map_err(|error| failed(&error))?.ok_or_else(|| {
+        Error::environment(format!(
+            "the agent's configuration cannot be read: the base branch {branch} is gone"
+        ))
+        .hint("choose another base for the pull request, or set `agent_config: none`")
+    })?;
+    let fetched = repo.fetch_for(&remote, &tip, &cancel);
+    fetched.map(|_| tip).map_err(|error| failed(&error))
 }
 
 #[cfg(test)]

@@ -32,9 +32,7 @@ pub fn forget(run_dir: &RunDir) -> anyhow::Result<()> {
 /// Loads both, as an earlier process of the run saved them.
 pub fn recall(run_dir: &RunDir, run: &mut TaskRun<'_>, session_usage: &mut HashMap<String, Usage>) {
     run.final_message = kept(run_dir, RunFile::FinalMessage);
-    let session = kept(run_dir, RunFile::Session)
-        .and_then(|text| serde_json::from_str::<Session>(&text).ok());
-    if let Some(Session { id, used, phase }) = session {
+    if let Some(Session { id, used, phase }) = session(run_dir) {
         run.session_phase = phase;
         session_usage.extend(used.map(|used| (id.clone(), used)));
         run.session = Some(id);
@@ -48,9 +46,11 @@ pub fn final_message(run_dir: &RunDir) -> Option<String> {
 
 /// The id of the agent's last session.
 pub fn session_id(run_dir: &RunDir) -> Option<String> {
-    let text = kept(run_dir, RunFile::Session)?;
-    let session: Session = serde_json::from_str(&text).ok()?;
-    Some(session.id)
+    session(run_dir).map(|session| session.id)
+}
+
+fn session(run_dir: &RunDir) -> Option<Session> {
+    serde_json::from_str(&kept(run_dir, RunFile::Session)?).ok()
 }
 
 /// Saves the final message of turn `number`, for the report and as the last final message.
@@ -77,10 +77,10 @@ pub fn save_session(
         id,
         phase: run.session_phase,
     });
-    let session = session
+    let text = session
         .map(|session| serde_json::to_string(&session))
         .transpose()?;
-    keep(run_dir, RunFile::Session, &session.unwrap_or_default())
+    keep(run_dir, RunFile::Session, &text.unwrap_or_default())
 }
 
 /// Writes the file only if its content differs.

@@ -4,6 +4,7 @@ mod lines;
 
 use crate::domain::attempt::Record;
 use crate::domain::event::Event;
+use crate::plain_file::entries;
 use crate::process::CappedLog;
 use crate::report::append::append_only;
 use crate::run::begin::reviewed_change::ReviewedChange;
@@ -99,13 +100,8 @@ impl RunDir {
                 .with_context(|| format!("{} cannot be made", parent.display()))?;
         }
         match DirBuilder::new().mode(0o700).create(root) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                adopt_empty(root)?;
-            }
-            Err(error) => {
-                return Err(error).with_context(|| format!("{} cannot be made", root.display()));
-            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => adopt_empty(root)?,
+            made => made.with_context(|| format!("{} cannot be made", root.display()))?,
         }
         let root = fs::canonicalize(root)?;
         let run_dir = Self { root, redactor };
@@ -204,11 +200,7 @@ impl RunDir {
         } else {
             self.redactor.redact_bytes(bytes)
         };
-        let written = if file.is_derived() {
-            replace(&path, &bytes, |_| Ok(()))
-        } else {
-            write_atomically(&path, &bytes)
-        };
+        let written = replace(&path, &bytes, !file.is_derived());
         written.with_context(|| format!("{} cannot be written", path.display()))?;
         Ok(path)
     }
@@ -227,7 +219,7 @@ impl RunDir {
     /// When the file already exists or cannot be created.
     pub fn log(&self, file: RunFile<'_>) -> io::Result<Log> {
         let log = CappedLog::create(&self.path(file))?;
-        Ok(Redacting::new(log, Arc::clone(&self.redactor)))
+        Ok(Redacting::new(log, self.redactor()))
     }
 
     /// Writes the manifest.
@@ -235,8 +227,8 @@ impl RunDir {
     /// # Errors
     /// When it cannot be written.
     pub fn write_manifest(&self, manifest: &Manifest) -> anyhow::Result<()> {
-        self.write(RunFile::Manifest, &serde_json::to_vec_pretty(manifest)?)?;
-        Ok(())
+        let text = serde_json::to_vec_pretty(manifest)?;
+        self.write(RunFile::Manifest, &text).map(drop)
     }
 
     /// Reads the manifest.
@@ -266,12 +258,10 @@ impl RunDir {
     /// # Errors
     /// When it cannot be opened.
     pub fn history(&self) -> anyhow::Result<HistoryFile> {
-        let file = self.append_lines(RunFile::History)?;
-        let path = self.path(RunFile::History);
         Ok(HistoryFile {
-            file,
-            path,
-            redactor: Arc::clone(&self.redactor),
+            file: self.append_lines(RunFile::History)?,
+            path: self.path(RunFile::History),
+            redactor: self.redactor(),
         })
     }
 
@@ -310,14 +300,13 @@ impl RunDir {
 
     /// The highest number at the start of a file name in this directory; 0 if there is none.
     pub fn highest_number(&self, folder: Folder) -> u32 {
-        let entries = fs::read_dir(self.folder(folder));
-        let number = |entry: fs::DirEntry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
+        let number = |path: PathBuf| {
+            let name = path.file_name()?.to_string_lossy().into_owned();
             let end = name.find(|c: char| !c.is_ascii_digit())?;
             name[..end].parse().ok()
         };
-        let numbers = entries.into_iter().flatten().flatten().filter_map(number);
-        numbers.max().unwrap_or(0)
+        let files = entries(&self.folder(folder)).into_iter();
+        files.filter_map(number).max().unwrap_or(0)
     }
 
     /// Removes the oldest runs next to this one and keeps the newest. Directories that are not runs
@@ -334,10 +323,11 @@ impl RunDir {
     /// When the link cannot be made.
     pub fn list_in(&self, runs: &Path, run_id: &str) -> io::Result<()> {
         fs::create_dir_all(runs)?;
-        let entries = fs::read_dir(runs)?.flatten().map(|entry| entry.path());
-        for link in entries.filter(|path| path.is_symlink() && !is_run(path)) {
-            // A link that stays does no harm, because its target is not the directory of a run.
-            let _ = fs::remove_file(link);
+        for link in entries(runs) {
+            if link.is_symlink() && !is_run(&link) {
+                // A link that stays does no harm, because its target is not the directory of a run.
+                let _ = fs::remove_file(link);
+            }
         }
         let link = runs.join(run_id);
         std::os::unix::fs::symlink(&self.root, &link)?;
@@ -348,8 +338,7 @@ impl RunDir {
 
 /// Removes the oldest runs in `parent`, by their names, but not `newest`.
 fn prune(parent: &Path, newest: &Path) {
-    let mut runs = runs_in(parent);
-    runs.sort();
+    let runs = runs_in(parent);
     let surplus = runs.len().saturating_sub(KEPT_RUNS);
     let old = runs.into_iter().take(surplus);
     for run in old.filter(|run| run.as_path() != newest) {
@@ -365,19 +354,14 @@ fn prune(parent: &Path, newest: &Path) {
 /// The runs of a work tree that are in `parent` or listed there, with their manifests.
 pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)> {
     let runs = runs_in(parent).into_iter().filter_map(|root| {
-        if root.is_symlink() {
-            fs::canonicalize(root).ok()
-        } else {
-            Some(root)
-        }
+        let real = root.is_symlink().then(|| fs::canonicalize(&root).ok());
+        real.unwrap_or(Some(root))
     });
     // A `--run-dir` that was removed and used again has a link for each of its runs, and holds only the last one.
     let runs: BTreeSet<PathBuf> = runs.collect();
     let of_tree = runs.into_iter().filter_map(|root| {
-        let run_dir = RunDir {
-            root,
-            redactor: Arc::default(),
-        };
+        let redactor = Arc::default();
+        let run_dir = RunDir { root, redactor };
         let manifest = run_dir.manifest().ok()?;
         (manifest.work_tree == work_tree).then_some((run_dir.root, manifest))
     });
@@ -386,10 +370,11 @@ pub fn runs_of_tree(parent: &Path, work_tree: &Path) -> Vec<(PathBuf, Manifest)>
 
 /// The newest unfinished run of a work tree that is in `parent` or listed there.
 pub fn newest_unfinished(parent: &Path, work_tree: &Path) -> Option<PathBuf> {
-    let runs = runs_of_tree(parent, work_tree).into_iter();
-    let unfinished = runs
-        .filter(|(_, manifest)| !manifest.is_draft)
-        .filter(|(run, _)| !run.join(&*RunFile::Finished.path()).exists());
+    let unfinished = runs_of_tree(parent, work_tree)
+        .into_iter()
+        .filter(|(run, manifest)| {
+            !manifest.is_draft && !run.join(&*RunFile::Finished.path()).exists()
+        });
     // The ids start with the time.
     let newest = unfinished.max_by_key(|(run, manifest)| (manifest.run_id.clone(), run.clone()));
     newest.map(|(run, _)| run)
@@ -410,10 +395,9 @@ impl HistoryFile {
     /// # Errors
     /// When it cannot be written.
     pub fn append(&mut self, line: &HistoryLine) -> anyhow::Result<Record> {
-        let line = HistoryLine {
-            task: line.task.clone(),
-            record: self.redactor.redacted(&line.record)?.into_owned(),
-        };
+        let task = line.task.clone();
+        let record = self.redactor.redacted(&line.record)?.into_owned();
+        let line = HistoryLine { task, record };
         let mut text = serde_json::to_vec(&line)?;
         text.push(b'\n');
         let written = self.file.write_all(&text);
@@ -437,26 +421,25 @@ impl HistoryFile {
 /// # Errors
 /// When it cannot be written. The old file is then unchanged.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    replace(path, bytes, File::sync_all)?;
-    Ok(sync_parent(path)?)
+    replace(path, bytes, true)
 }
 
-/// Replaces a file by a new one, on which `flush` is called before it gets its name.
-fn replace(
-    path: &Path,
-    bytes: &[u8],
-    flush: impl FnOnce(&File) -> io::Result<()>,
-) -> anyhow::Result<()> {
+/// Replaces a file by a new one, which is on disk before it gets its name if it is to be durable.
+fn replace(path: &Path, bytes: &[u8], is_durable: bool) -> anyhow::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".sprag-")
-        .tempfile_in(parent)?;
+    let mut file = tempfile::Builder::new();
+    let mut file = file.prefix(".sprag-").tempfile_in(parent)?;
     file.as_file_mut().write_all(bytes)?;
-    flush(file.as_file())?;
+    if is_durable {
+        file.as_file().sync_all()?;
+    }
     if let Ok(metadata) = fs::symlink_metadata(path).and_then(|_| fs::metadata(path)) {
         file.as_file().set_permissions(metadata.permissions())?;
     }
     file.persist(path).map_err(|error| error.error)?;
+    if is_durable {
+        sync_parent(path)?;
+    }
     Ok(())
 }
 
@@ -468,8 +451,7 @@ fn sync_parent(path: &Path) -> io::Result<()> {
 
 /// Accepts an existing directory only if it is empty and not a symbolic link.
 fn adopt_empty(root: &Path) -> anyhow::Result<()> {
-    let is_dir = fs::symlink_metadata(root)?.is_dir();
-    if !is_dir {
+    if !fs::symlink_metadata(root)?.is_dir() {
         bail!("{} exists and is not a directory", root.display());
     }
     if fs::read_dir(root)?.next().is_some() {
@@ -482,20 +464,16 @@ fn adopt_empty(root: &Path) -> anyhow::Result<()> {
 }
 
 fn runs_in(parent: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .filter(|path| is_run(path))
-        .collect()
+    let mut runs = entries(parent);
+    runs.retain(|path| is_run(path));
+    runs
 }
 
 /// Whether this is the directory of a run, or a link to one that belongs to this user. The target of an old link may
 /// be gone, and another user could create a directory in its place, whose files a resumed run would obey.
 fn is_run(path: &Path) -> bool {
-    let own = || {
-        let user = rustix::process::geteuid().as_raw();
-        fs::metadata(path).is_ok_and(|found| found.uid() == user)
-    };
+    let user = rustix::process::geteuid().as_raw();
+    let own = || fs::metadata(path).is_ok_and(|found| found.uid() == user);
     path.join(&*RunFile::Manifest.path()).is_file() && (!path.is_symlink() || own())
 }
 

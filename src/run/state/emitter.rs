@@ -84,18 +84,14 @@ impl<'a> Emitter<'a> {
 
     /// Sends a warning.
     pub fn warn(&mut self, message: impl Into<String>) {
-        self.emit(EventKind::Warning {
-            message: message.into(),
-            topic: None,
-        });
+        let (message, topic) = (message.into(), None);
+        self.emit(EventKind::Warning { message, topic });
     }
 
     /// Sends a warning about a topic on which reports depend.
     pub fn warn_about(&mut self, topic: WarningTopic, message: impl Into<String>) {
-        self.emit(EventKind::Warning {
-            message: message.into(),
-            topic: Some(topic),
-        });
+        let (message, topic) = (message.into(), Some(topic));
+        self.emit(EventKind::Warning { message, topic });
     }
 
     /// Warns if state could not be stored.
@@ -137,9 +133,17 @@ impl<'a> Emitter<'a> {
         self.place.phase = phase;
     }
 
-    /// Sets the proof of the following events.
-    pub fn proving(&mut self, proof: Option<Proof>) {
-        self.place.proof = proof;
+    /// Emits the start of a proof, to which the following events belong. Returns its time on the run's clock.
+    pub fn begin_proof(&mut self, proof: Proof) -> u64 {
+        let began = self.elapsed_ms();
+        self.proof = Some(proof);
+        self.emit(EventKind::ProofStarted { proof });
+        began
+    }
+
+    /// Ends the proof.
+    pub fn end_proof(&mut self) {
+        self.proof = None;
     }
 }
 
@@ -156,11 +160,10 @@ pub struct Journal {
 impl Journal {
     /// Continues a task's history after the `earlier` records.
     pub fn new(task: &str, file: HistoryFile, earlier: &[Record]) -> Self {
-        let next = earlier.iter().map(number).max().unwrap_or(0);
         Self {
             task: task.to_owned(),
             file,
-            next,
+            next: earlier.iter().map(number).max().unwrap_or(0),
             state: fold(earlier),
         }
     }
@@ -171,10 +174,8 @@ impl Journal {
     /// When the history cannot be written.
     pub fn intend(&mut self, step: Step) -> anyhow::Result<()> {
         self.next += 1;
-        self.write(Record::Intent {
-            id: self.next,
-            step,
-        })?;
+        let id = self.next;
+        self.write(Record::Intent { id, step })?;
         self.sync()
     }
 
@@ -193,10 +194,8 @@ impl Journal {
     /// # Errors
     /// When the history cannot be written.
     pub fn observe_before_intent(&mut self, observation: Observation) -> anyhow::Result<()> {
-        self.write(Record::Observed {
-            id: self.next,
-            observation,
-        })
+        let id = self.next;
+        self.write(Record::Observed { id, observation })
     }
 
     /// Syncs all records to disk.
@@ -217,11 +216,8 @@ impl Journal {
     }
 
     fn write(&mut self, record: Record) -> anyhow::Result<()> {
-        let line = HistoryLine {
-            task: self.task.clone(),
-            record,
-        };
-        let written = self.file.append(&line)?;
+        let task = self.task.clone();
+        let written = self.file.append(&HistoryLine { task, record })?;
         self.state.apply(&written);
         Ok(())
     }

@@ -13,13 +13,15 @@ pub const MANIFEST: &str = "manifest.json";
 pub const BUNDLE: &str = "work.bundle";
 
 /// A subdirectory of a run directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Folder {
     /// Transcripts and final messages.
     Turns,
     /// Prompts, exactly as sent.
     Prompts,
     /// Logs of the setup commands and the checks.
+    #[strum(serialize = "verify")]
     Checks,
     /// Patches with the work of failed tasks.
     Patches,
@@ -44,15 +46,7 @@ impl Folder {
 
     /// The directory's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Turns => "turns",
-            Self::Prompts => "prompts",
-            Self::Checks => "verify",
-            Self::Patches => "patches",
-            Self::Pictures => "pictures",
-            Self::State => "state",
-            Self::Git => "git",
-        }
+        self.into()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::git::Real;
+use crate::report::append::no_follow;
 use crate::run::state::places::resolved;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -44,8 +45,8 @@ impl RunLock {
                 "fix its permissions or free space, or name another directory for state in XDG_STATE_HOME",
             )
         };
-        fs::create_dir_all(state_dir).map_err(unusable)?;
-        let mut file = open(&path).map_err(unusable)?;
+        let made = fs::create_dir_all(state_dir);
+        let mut file = made.and_then(|()| open(&path)).map_err(unusable)?;
         match try_for(LOCK_TIMEOUT, &file) {
             Ok(()) => {
                 write_holder(&mut file, holder).map_err(unusable)?;
@@ -78,12 +79,9 @@ fn lock_file(state_dir: &Path, common_dir: &Path) -> PathBuf {
 pub fn active_run(context: &Context, real: &Real) -> Option<String> {
     let path = lock_file(&context.state_home().join("locks"), real.common_dir());
     let mut file = File::open(path).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => {}
-        // The lock is free; closing the file releases the shared one.
-        _ => return None,
-    }
-    let holder = read_holder(&mut file);
+    // Otherwise the lock is free; closing the file releases the shared one.
+    let is_held = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    let holder = is_held.then(|| read_holder(&mut file))?;
     let (_, run) = holder.split_once(RUN)?;
     Some(run.to_owned())
 }
@@ -119,22 +117,14 @@ fn try_for(patience: Duration, file: &File) -> std::result::Result<(), TryLockEr
 }
 
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
-        .open(path)
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.mode(0o600).custom_flags(no_follow()).open(path)
 }
 
 fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
-    let line: String = holder
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(200)
-        .collect();
+    let plain = holder.chars().filter(|c| !c.is_control());
+    let line: String = plain.take(200).collect();
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(line.as_bytes())

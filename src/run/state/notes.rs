@@ -8,7 +8,6 @@ use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::past_runs::past_runs;
 use crate::run::state::plan_state::PlanState;
-use crate::secrets::redact::Redactor;
 use std::fs;
 use std::path::Path;
 
@@ -72,10 +71,10 @@ impl Notes {
     pub fn take(
         &mut self,
         run_dir: &RunDir,
-        redactor: &Redactor,
         task: &str,
         message: Option<&str>,
     ) -> (Vec<Note>, anyhow::Result<()>) {
+        let redactor = run_dir.redactor();
         let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let texts = notes_of(message.unwrap_or_default()).into_iter();
         let notes: Vec<Note> = texts

@@ -93,24 +93,19 @@ impl OrderlyEnd {
             return Some(Difference { what, remedy });
         }
         let left: BTreeMap<&Vec<u8>, &Content> = self.dirty.iter().zip(&self.contents).collect();
-        let is_foreign = |path: &Vec<u8>| left.get(path) != Some(&&now.content(path));
-        let foreign: Vec<String> = now
-            .dirty_paths()
-            .into_iter()
-            .filter(is_foreign)
-            .map(|path| display_path(&path))
-            .collect();
-        let more = match foreign.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            more => format!("\n  and {more} more"),
-        };
-        let shown: Vec<String> = foreign.into_iter().take(SHOWN).collect();
-        (!shown.is_empty()).then(|| {
-            let shown = shown.join("\n  ");
-            Difference {
-                what: format!("files were changed since the run ended:\n  {shown}{more}"),
-                remedy: "undo that, or commit or stash the changes and start a new run",
-            }
+        let mut foreign = now.dirty_paths();
+        foreign.retain(|path| left.get(path) != Some(&&now.content(path)));
+        let mut shown: Vec<String> = foreign.iter().map(|path| display_path(path)).collect();
+        if foreign.len() > SHOWN {
+            shown.truncate(SHOWN);
+            shown.push(format!("and {} more", foreign.len() - SHOWN));
+        }
+        (!shown.is_empty()).then(|| Difference {
+            what: format!(
+                "files were changed since the run ended:\n  {}",
+                shown.join("\n  ")
+            ),
+            remedy: "undo that, or commit or stash the changes and start a new run",
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::domain::agent::TodoItem;
 use crate::domain::attempt::{Expect, PhaseSpec, Policy, Record, Role, TurnKey, Writes, are_named};
-use crate::domain::history::{AttemptOutcome, HistoryEntry};
 use crate::domain::plan::Task;
 use crate::domain::snapshot::Fingerprint;
 use crate::permit::Committable;
@@ -122,17 +121,13 @@ pub enum SubstituteAgent {
 impl TaskRun<'_> {
     /// Selects the agent for this turn's role. A new agent or phase starts a new session.
     pub fn begin_turn(&mut self, key: TurnKey) {
-        let role = key.name.map_or(Role::Implementer, |name| name.role);
+        let role = key.role();
         self.config.take_role(role);
         let substitute = self.take_substitute(role);
-        let is_other = std::mem::replace(&mut self.substitute, substitute) != substitute;
-        if is_other {
+        if (self.substitute, self.session_phase) != (substitute, key.phase) {
             self.session = None;
         }
-        if self.session_phase != key.phase {
-            self.session = None;
-            self.session_phase = key.phase;
-        }
+        (self.substitute, self.session_phase) = (substitute, key.phase);
     }
 
     /// Replaces the agent if it was unavailable or its work failed verification.
@@ -140,22 +135,13 @@ impl TaskRun<'_> {
         if self.unavailable.contains(&role) && self.config.take_fallback() {
             return Some(SubstituteAgent::Fallback);
         }
-        let failed = |entry: &&HistoryEntry| {
-            matches!(
-                entry.outcome,
-                AttemptOutcome::FailedTests
-                    | AttemptOutcome::FailedLint
-                    | AttemptOutcome::FailedBuild
-            )
-        };
-        let failures = self.journal.state.history.iter().filter(failed).count();
-        match role {
-            Role::Implementer => self
-                .config
-                .take_escalation(failures)
-                .map(SubstituteAgent::Escalation),
-            _ => None,
+        if role != Role::Implementer {
+            return None;
         }
+        let history = self.journal.state.history.iter();
+        let failures = history.filter(|entry| entry.outcome.is_of_checks()).count();
+        let substitute = self.config.take_escalation(failures);
+        substitute.map(SubstituteAgent::Escalation)
     }
 
     /// The row of a phase.
@@ -183,19 +169,13 @@ impl TaskRun<'_> {
 
     /// The schema to show to the agent if a turn in this phase must return the structured output.
     pub fn output(&self, key: TurnKey) -> Option<&str> {
-        self.output_schema
-            .as_deref()
-            .filter(|_| self.needs_output(key))
+        let schema = self.output_schema.as_deref();
+        schema.filter(|_| self.needs_output(key))
     }
 
     /// Whether the history keeps all final messages of the task, because not only the last one may be
     /// needed.
     pub fn keeps_messages(&self) -> bool {
-        self.has_phases() || self.policy.wants_output
-    }
-
-    /// Whether the task has more phases than the one that does the work.
-    fn has_phases(&self) -> bool {
-        are_named(&self.policy.phases)
+        are_named(&self.policy.phases) || self.policy.wants_output
     }
 }

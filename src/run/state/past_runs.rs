@@ -50,10 +50,9 @@ impl PastRun {
 /// The runs of a work tree, newest first.
 #[must_use]
 pub fn past_runs(context: &Context, work_tree: &Path) -> Vec<PastRun> {
-    let mut runs: Vec<PastRun> = runs_of_tree(&runs_of(context, work_tree), work_tree)
-        .into_iter()
-        .map(|(dir, manifest)| PastRun { dir, manifest })
-        .collect();
+    let runs = runs_of_tree(&runs_of(context, work_tree), work_tree).into_iter();
+    let runs = runs.map(|(dir, manifest)| PastRun { dir, manifest });
+    let mut runs: Vec<PastRun> = runs.collect();
     // The ids start with the time.
     runs.sort_by(|one, other| other.manifest.run_id.cmp(&one.manifest.run_id));
     runs
@@ -65,13 +64,9 @@ pub fn past_runs(context: &Context, work_tree: &Path) -> Vec<PastRun> {
 /// When no run of this repository, or more than one, has such an id.
 pub fn directory(context: &Context, name: &Path) -> Result<PathBuf> {
     let path = context.cwd.join(name);
-    let id = name
-        .to_str()
-        .filter(|id| !id.is_empty() && !id.contains('/'));
-    let Some(id) = id.filter(|_| !path.exists()) else {
-        return Ok(path);
-    };
-    let Ok(real) = repository(context) else {
+    let may_be_id = |id: &&str| !id.is_empty() && !id.contains('/') && !path.exists();
+    let id = name.to_str().filter(may_be_id);
+    let Some((id, real)) = id.and_then(|id| Some((id, repository(context).ok()?))) else {
         return Ok(path);
     };
     let runs = past_runs(context, real.work_tree());
@@ -152,8 +147,7 @@ pub fn blocking_changes(
     let known = check_artifacts(context, real.work_tree());
     if !changes.untracked.is_empty() && !known.is_empty() {
         let all = git::untracked_files(real)?;
-        let unknown = all.difference(&known);
-        changes.untracked = holding(changes.untracked, unknown);
+        changes.untracked = holding(changes.untracked, all.difference(&known));
     }
     Ok(changes)
 }

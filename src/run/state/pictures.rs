@@ -1,14 +1,13 @@
 //! The pictures of the issue, as files of the run directory.
 
 use crate::domain::trigger::picture::{MAX_PICTURE_BYTES, MAX_PICTURES, media_type};
+use crate::plain_file;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::{Folder, RunFile};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sprag_agent::model::Picture;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Writes pictures into the run directory.
 ///
@@ -31,10 +30,7 @@ pub fn names(run_dir: &RunDir) -> Vec<String> {
 
 /// The paths of the pictures, in their order in the issue.
 pub fn saved(run_dir: &RunDir) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(run_dir.folder(Folder::Pictures));
-    let entries = entries.into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
+    let mut paths = plain_file::entries(&run_dir.folder(Folder::Pictures));
     paths.truncate(MAX_PICTURES);
     paths
 }
@@ -42,19 +38,11 @@ pub fn saved(run_dir: &RunDir) -> Vec<PathBuf> {
 /// The pictures for a model. A file that is no picture is left out.
 pub fn for_model(paths: &[PathBuf]) -> Vec<Picture> {
     let one = |path: &PathBuf| {
-        let bytes = read(path)?;
+        let bytes = plain_file::read(path, MAX_PICTURE_BYTES as u64).ok()?;
         Some(Picture {
             media_type: media_type(&bytes)?,
             base64: STANDARD.encode(bytes),
         })
     };
     paths.iter().filter_map(one).collect()
-}
-
-fn read(path: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    let mut limited = file.take(MAX_PICTURE_BYTES as u64);
-    limited.read_to_end(&mut bytes).ok()?;
-    Some(bytes)
 }

@@ -12,12 +12,9 @@ pub fn runs_of(context: &Context, work_tree: &Path) -> PathBuf {
     if let Some(temp) = context.runner_temp() {
         return temp.join("sprag");
     }
-    let name = work_tree
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
+    let name = work_tree.file_name().unwrap_or_default().to_string_lossy();
     let hash = blake3::hash(work_tree.as_os_str().as_encoded_bytes()).to_hex();
-    let name = format!("{}-{}", name.unwrap_or_default(), &hash[..8]);
-    context.state_home().join(name)
+    context.state_home().join(format!("{name}-{}", &hash[..8]))
 }
 
 /// Creates a run directory at `root`, by default among those of the repository.

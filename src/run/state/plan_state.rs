@@ -47,22 +47,12 @@ pub struct PlanState {
 impl PlanState {
     /// A plan with its file and the file's text.
     pub fn new(plan: Plan, file: Option<PlanFile>, text: String) -> Self {
-        let statuses = plan
-            .tasks
-            .iter()
-            .map(|task| {
-                let update = StatusUpdate {
-                    status: task.status,
-                    attempts: task.attempts,
-                    completed_at: task.completed_at.clone(),
-                };
-                (task.id.clone(), update)
-            })
-            .collect();
+        let tasks = plan.tasks.iter();
+        let statuses = tasks.map(|task| (task.id.clone(), status_of(task)));
         Self {
+            statuses: statuses.collect(),
             plan,
             file,
-            statuses,
             text,
             unsaved: false,
             changed: BTreeSet::new(),
@@ -72,6 +62,11 @@ impl PlanState {
     /// Adds files that a task has changed, for plans that list them.
     pub fn add_changed_files(&mut self, files: &[String]) {
         self.changed.extend(files.iter().cloned());
+    }
+
+    /// The path of its file in the work tree, if it lies there and git does not ignore it.
+    pub fn in_tree(&self) -> Option<&[u8]> {
+        self.file.as_ref()?.in_tree.as_deref()
     }
 
     /// The text as it was read.
@@ -89,9 +84,8 @@ impl PlanState {
 
     /// Whether the task is done, according to the current status.
     pub fn is_done(&self, id: &TaskId) -> bool {
-        self.statuses
-            .get(id)
-            .is_some_and(|update| update.status == TaskStatus::Done)
+        let update = self.statuses.get(id);
+        update.is_some_and(|update| update.status == TaskStatus::Done)
     }
 
     /// Sets a task's status. The next commit saves it.
@@ -114,11 +108,9 @@ impl PlanState {
 
     /// How the plan file is excluded from the fingerprint.
     pub fn exempt(&self) -> Option<PlanExempt> {
-        let file = self.file.as_ref()?;
-        let path = file.in_tree.clone()?;
-        let name = file.name.clone();
+        let name = self.file.as_ref()?.name.clone();
         Some(PlanExempt {
-            path,
+            path: self.in_tree()?.to_vec(),
             strip: Box::new(move |bytes| plan::without_owned_keys(&name, bytes)),
         })
     }
@@ -132,14 +124,13 @@ impl PlanState {
         &self,
         beside: Option<(&TaskId, &StatusUpdate)>,
     ) -> anyhow::Result<Option<PlanContent>> {
-        let Some(file) = &self.file else {
+        let (Some(file), Some(path)) = (&self.file, self.in_tree()) else {
             return Ok(None);
         };
-        let Some(path) = file.in_tree.clone() else {
-            return Ok(None);
-        };
-        let content = self.text_now(file, beside)?.into_bytes();
-        Ok(Some(PlanContent { path, content }))
+        Ok(Some(PlanContent {
+            path: path.to_vec(),
+            content: self.text_now(file, beside)?.into_bytes(),
+        }))
     }
 
     /// Saves the statuses in a plan file that is not committed.
@@ -181,16 +172,11 @@ impl PlanState {
         beside: Option<(&TaskId, &StatusUpdate)>,
     ) -> anyhow::Result<String> {
         // The agent may have replaced the file with anything, even a pipe or a huge file.
-        let is_plan = |meta: fs::Metadata| meta.is_file() && meta.len() <= PLAN_LIMIT;
-        let now = fs::metadata(&file.path)
-            .is_ok_and(is_plan)
-            .then(|| fs::read(&file.path).ok())
-            .flatten()
-            .and_then(|bytes| String::from_utf8(bytes).ok());
-        let now = now
-            .as_deref()
-            .and_then(|text| self.with_all_tasks(&file.name, text));
-        let opened = match now {
+        let is_plan = |meta: &fs::Metadata| meta.is_file() && meta.len() <= PLAN_LIMIT;
+        let found = fs::metadata(&file.path).ok().filter(is_plan);
+        let now = found.and_then(|_| fs::read_to_string(&file.path).ok());
+        let now = now.as_deref();
+        let opened = match now.and_then(|text| self.with_all_tasks(&file.name, text)) {
             Some(now) => now,
             None => open(&file.name, &self.text)?,
         };
@@ -201,42 +187,29 @@ impl PlanState {
         };
         // Parts of a task are done when the task is. Parts of unfinished tasks keep their marks.
         let begun = self.plan.tasks.iter();
-        let done_before: HashSet<&TaskId> = begun
-            .filter(|task| task.status == TaskStatus::Done)
-            .map(|task| &task.id)
-            .collect();
-        let is_done_now = |task: &&Task| {
-            let is_done = known(&task.id).is_some_and(|update| update.status == TaskStatus::Done);
-            is_done && !done_before.contains(&task.id)
-        };
-        let done_now = present
-            .tasks
-            .iter()
-            .filter(is_done_now)
-            .map(|task| &task.id);
+        let done_before = begun.filter(|task| task.status == TaskStatus::Done);
+        let done_before: HashSet<&TaskId> = done_before.map(|task| &task.id).collect();
+        let is_done = |id| known(id).is_some_and(|update| update.status == TaskStatus::Done);
+        let ids = present.tasks.iter().map(|task| &task.id);
+        let done_now = ids.filter(|id| is_done(id) && !done_before.contains(id));
         let done_now: HashSet<&TaskId> = done_now.collect();
         let marked = opened.with_marks_of(&self.text, &done_now);
-        let differs = |task: &Task, update: &StatusUpdate| {
-            task.status != update.status
-                || task.attempts != update.attempts
-                || task.completed_at != update.completed_at
-        };
-        let wrong: Vec<(&TaskId, &StatusUpdate)> = present
-            .tasks
-            .iter()
-            .filter_map(|task| Some((task, known(&task.id)?)))
-            .filter(|(task, update)| differs(task, update) || done_now.contains(&task.id))
-            .map(|(task, update)| (&task.id, update))
-            .collect();
+        let all = present.tasks.iter();
+        let wrong = all.filter_map(|task| {
+            let update = known(&task.id)?;
+            let is_wrong = status_of(task) != *update || done_now.contains(&task.id);
+            is_wrong.then_some((&task.id, update))
+        });
+        let wrong: Vec<(&TaskId, &StatusUpdate)> = wrong.collect();
         let written = match marked {
             Some(text) => plan::set_statuses(&file.name, &text, &wrong),
             None => opened.with_statuses(&wrong),
         };
         let written = written.map_err(|error| anyhow::anyhow!("{error}"))?;
-        let updates = wrong.iter().map(|(_, update)| *update);
-        let time = updates
-            .filter_map(|update| update.completed_at.as_deref())
-            .max();
+        let times = wrong
+            .iter()
+            .filter_map(|(_, update)| update.completed_at.as_deref());
+        let time = times.max();
         let facts =
             time.and_then(|time| plan::with_facts(&file.name, &written, &self.changed, time));
         Ok(facts.unwrap_or(written))
@@ -249,6 +222,14 @@ impl PlanState {
         let ids: HashSet<&TaskId> = present.map(|task| &task.id).collect();
         let has_all = self.plan.tasks.iter().all(|task| ids.contains(&task.id));
         has_all.then_some(opened)
+    }
+}
+
+fn status_of(task: &Task) -> StatusUpdate {
+    StatusUpdate {
+        status: task.status,
+        attempts: task.attempts,
+        completed_at: task.completed_at.clone(),
     }
 }
 
@@ -270,12 +251,9 @@ pub fn ensure_writable<'t>(
         attempts: Some(1),
         completed_at: Some("2000-01-01T00:00:00Z".into()),
     };
-    let updates: Vec<(&TaskId, &StatusUpdate)> =
-        tasks.take(REHEARSED).map(|id| (id, &update)).collect();
-    let written = opened.with_statuses(&updates);
-    written
-        .map(drop)
-        .map_err(|error| anyhow::anyhow!("{error}"))
+    let updates: Vec<_> = tasks.take(REHEARSED).map(|id| (id, &update)).collect();
+    let written = opened.with_statuses(&updates).map(drop);
+    written.map_err(|error| anyhow::anyhow!("{error}"))
 }
 
 /// The current time in UTC, rounded to seconds.

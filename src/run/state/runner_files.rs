@@ -5,7 +5,7 @@ use crate::context::{Context, RUNNER_FILES};
 use crate::plain_file;
 use crate::report::append::{no_follow, no_wait};
 use std::fs::{self, OpenOptions};
-use std::io::{self, Read as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -53,43 +53,36 @@ impl RunnerFile {
             Ok(_) => return None,
             Err(_) => 0o600,
         };
-        let content = read(&path).ok();
         Some(Self {
             variable,
+            content: plain_file::read(&path, LIMIT).ok(),
             path,
-            content,
             mode: mode & 0o7777,
         })
     }
 
     /// Restores the file and describes the change, if there is one.
     fn repair(&self) -> Option<String> {
-        let now = self.path.symlink_metadata();
-        let is_own = now
-            .as_ref()
-            .is_ok_and(|it| it.is_file() && it.nlink() == 1 && it.len() <= LIMIT);
+        let now = self.path.symlink_metadata().ok();
+        let is_file = now.as_ref().is_some_and(|it| it.is_file());
+        let is_small = |it: &fs::Metadata| it.nlink() == 1 && it.len() <= LIMIT;
+        let is_own = is_file && now.as_ref().is_some_and(is_small);
+        let content = plain_file::read(&self.path, LIMIT).ok().filter(|_| is_own);
         let what = match (&now, &self.content) {
-            (Err(_), None) => return None,
-            (Err(_), Some(_)) => "was removed",
-            (Ok(_), Some(content))
-                if is_own && read(&self.path).is_ok_and(|now| now == *content) =>
-            {
-                return None;
-            }
-            (Ok(metadata), _) if !metadata.is_file() => {
-                "was replaced by something that is not a file"
-            }
-            (Ok(_), None) => "was created",
-            (Ok(_), Some(_)) => "was written to",
+            (None, None) => return None,
+            (None, Some(_)) => "was removed",
+            (Some(_), Some(_)) if content.is_some() && content == self.content => return None,
+            (Some(_), _) if !is_file => "was replaced by something that is not a file",
+            (Some(_), None) => "was created",
+            (Some(_), Some(_)) => "was written to",
         };
-        let done = match self.restore(now.is_ok(), is_own) {
+        let done = match self.restore(now.is_some(), is_own) {
             Ok(()) => "this was undone",
             Err(_) => "this could not be undone",
         };
+        let (path, variable) = (self.path.display(), self.variable);
         Some(format!(
-            "{}, a file of the runner ({}), {what}; {done}",
-            self.path.display(),
-            self.variable
+            "{path}, a file of the runner ({variable}), {what}; {done}"
         ))
     }
 
@@ -100,11 +93,13 @@ impl RunnerFile {
         if exists && !in_place {
             remove(&self.path)?;
         }
-        let mut file = OpenOptions::new()
+        let mut options = OpenOptions::new();
+        options
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(self.mode)
+            .mode(self.mode);
+        let mut file = options
             .custom_flags(no_follow() | no_wait())
             .open(&self.path)?;
         file.write_all(content)?;
@@ -114,20 +109,12 @@ impl RunnerFile {
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {
-    if path.symlink_metadata()?.is_dir() {
-        fs::remove_dir_all(path)?
+    let is_dir = path.symlink_metadata()?.is_dir();
+    Ok(if is_dir {
+        fs::remove_dir_all(path)
     } else {
-        fs::remove_file(path)?
-    }
-    Ok(())
-}
-
-/// The content of a regular file, up to one byte more than the limit.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let file = plain_file::open(path)?;
-    file.take(LIMIT + 1).read_to_end(&mut content)?;
-    Ok(content)
+        fs::remove_file(path)
+    }?)
 }
 
 #[cfg(test)]

@@ -97,17 +97,12 @@ impl Setup {
     /// Forbidden effects of children that have ended, one message each: changes to the runner's files,
     /// which are restored, and processes that could not be killed.
     pub fn violations(&self) -> Vec<String> {
-        let survivors = take_survivors().into_iter().map(|process| {
-            format!(
-                "process {} could not be ended and may still write: {}",
-                process.pid, process.command
-            )
-        });
-        self.runner_files
-            .repair()
-            .into_iter()
-            .chain(survivors)
-            .collect()
+        let mut violations = self.runner_files.repair();
+        violations.extend(take_survivors().into_iter().map(|process| {
+            let (pid, command) = (process.pid, process.command);
+            format!("process {pid} could not be ended and may still write: {command}")
+        }));
+        violations
     }
 
     /// The environment of agents, checks, hooks and setup commands: the allow-listed variables and
@@ -126,19 +121,19 @@ impl Setup {
         }
         let mut env = with_temporary(allowed.variables, &self.isolation, purpose);
         env.push((variables::RUN_ID.into(), self.run_id.clone().into()));
-        if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
-            by_proxy(&mut env, &url, line);
-        }
-        env
+        self.by_proxy(env)
     }
 
     /// How filters are confined that git starts.
     pub fn filters(&self) -> FilterSandbox {
-        let mut variables = Vec::new();
-        if let (Some(line), Some(url)) = (self.isolation.network(), self.gateway.url()) {
-            by_proxy(&mut variables, &url, line);
+        self.isolation.filters(self.by_proxy(Vec::new()))
+    }
+
+    fn by_proxy(&self, mut env: Vec<(OsString, OsString)>) -> Vec<(OsString, OsString)> {
+        if let Some((line, url)) = self.isolation.network().zip(self.gateway.url()) {
+            by_proxy(&mut env, &url, line);
         }
-        self.isolation.filters(variables)
+        env
     }
 
     /// Emits an event with the denied hosts that children requested since the last call.
@@ -151,26 +146,27 @@ impl Setup {
 
     /// The policy for a task with these settings, after earlier tasks spent `spent_before`.
     pub fn policy(&self, config: &TaskConfig, spent_before: Spend) -> Policy {
+        let (of_task, of_run) = (&config.settings, &self.config.settings);
         Policy {
             phases: phases(config.phases_asked()),
-            identical_failures: config.settings.identical_failures,
+            identical_failures: of_task.identical_failures,
             waits: WAITS,
             has_checks: !config.checks.is_empty(),
             only_checks: false,
             is_question: false,
-            accept_unverified: config.settings.if_unverified == IfUnverified::Accept,
-            baseline: config.settings.baseline,
-            flaky_reruns: config.settings.flaky_reruns,
-            known_failures: config.settings.known_failures,
-            test_changes: config.settings.test_changes,
-            prove_new_tests: config.settings.prove_new_tests,
-            signals: config.settings.signals,
-            commits: !self.config.settings.allow_dirty,
+            accept_unverified: of_task.if_unverified == IfUnverified::Accept,
+            baseline: of_task.baseline,
+            flaky_reruns: of_task.flaky_reruns,
+            known_failures: of_task.known_failures,
+            test_changes: of_task.test_changes,
+            prove_new_tests: of_task.prove_new_tests,
+            signals: of_task.signals,
+            commits: !of_run.allow_dirty,
             wants_output: false,
-            max_tokens: self.config.settings.max_tokens,
-            max_cost_usd: self.config.settings.max_cost_usd,
+            max_tokens: of_run.max_tokens,
+            max_cost_usd: of_run.max_cost_usd,
             spent_before,
-            deadline_ms: self.config.settings.deadline.map(millis),
+            deadline_ms: of_run.deadline.map(millis),
             wait_base_ms: WAIT_BASE_MS,
         }
     }
@@ -186,10 +182,9 @@ impl Setup {
     /// The interval between progress reports of a turn.
     pub fn heartbeat(&self) -> Duration {
         let value = self.variable(variables::HEARTBEAT);
-        let value = value.and_then(|value| duration::parse(value).ok());
-        value
-            .filter(|every| !every.is_zero())
-            .unwrap_or(HEARTBEAT_EVERY)
+        let every = value.and_then(|value| duration::parse(value).ok());
+        let every = every.filter(|every| !every.is_zero());
+        every.unwrap_or(HEARTBEAT_EVERY)
     }
 
     /// This run in commit messages: the URL of the workflow run in GitHub Actions, elsewhere the run id.
@@ -202,19 +197,15 @@ impl Setup {
         let set = |name: &str| self.variable(name).filter(|value| !value.is_empty());
         let page = || {
             let server = set("GITHUB_SERVER_URL").unwrap_or("https://github.com");
-            Some(format!(
-                "{server}/{}/actions/runs/{}",
-                set("GITHUB_REPOSITORY")?,
-                set("GITHUB_RUN_ID")?
-            ))
+            let (repository, run) = (set("GITHUB_REPOSITORY")?, set("GITHUB_RUN_ID")?);
+            Some(format!("{server}/{repository}/actions/runs/{run}"))
         };
         run_value(self.in_actions.then(page).flatten(), run_id)
     }
 
     /// The commit that the first process of the run started from; `None` in an empty repository.
     pub fn start_commit(&self) -> Option<RevId> {
-        let kept = self.run_dir.read(RunFile::StartCommit)?;
-        let kept = String::from_utf8(kept).ok();
+        let kept = String::from_utf8(self.run_dir.read(RunFile::StartCommit)?).ok();
         kept.filter(|id| !id.is_empty()).map(RevId)
     }
 
@@ -224,8 +215,8 @@ impl Setup {
     /// When it cannot be saved.
     pub fn save_start_commit(&self, base: Option<RevId>) -> anyhow::Result<()> {
         if let (Some(base), false) = (base, self.run_dir.has(RunFile::StartCommit)) {
-            self.run_dir
-                .write(RunFile::StartCommit, base.0.as_bytes())?;
+            let id = base.0.as_bytes();
+            self.run_dir.write(RunFile::StartCommit, id)?;
         }
         Ok(())
     }

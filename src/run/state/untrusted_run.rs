@@ -35,15 +35,18 @@ pub struct UntrustedRun {
 /// When it is not a run directory, or a file that is needed is damaged.
 pub fn read(dir: &Path, redactor: &Redactor) -> Result<UntrustedRun> {
     let shown = dir.display();
-    let is_dir = fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir());
-    if !is_dir {
+    if !fs::symlink_metadata(dir).is_ok_and(|about| about.is_dir()) {
         return Err(Error::usage(format!("{shown} is not a directory"))
             .hint("name the directory with the summary.json and work.bundle of the run"));
     }
-    let bytes = read_regular(&dir.join(SUMMARY))?;
-    let summary = parse(&bytes)?;
+    let summary = parse(&read_regular(&dir.join(SUMMARY))?)?;
     sound(&summary).map_err(|what| damaged(0, &what))?;
-    let bundle = bundle_in(dir)?;
+    let path = dir.join(BUNDLE);
+    let bundle = match open_regular(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(unread(&path, &error)),
+        Ok(_) => Some(path),
+    };
     if bundle.is_none() && !summary.commits.is_empty() {
         let count = text::count(summary.commits.len() as u64, "commit");
         return Err(
@@ -51,24 +54,18 @@ pub fn read(dir: &Path, redactor: &Redactor) -> Result<UntrustedRun> {
                 .hint("run with --no-push, and hand both files over"),
         );
     }
-    Ok(UntrustedRun {
-        summary: redactor
-            .redacted(&summary)
-            .map_err(anyhow::Error::from)?
-            .into_owned(),
-        bundle,
-    })
+    let summary = redactor.redacted(&summary).map_err(anyhow::Error::from)?;
+    let summary = summary.into_owned();
+    Ok(UntrustedRun { summary, bundle })
 }
 
 fn read_regular(path: &Path) -> Result<Vec<u8>> {
-    let shown = path.display();
-    let file = open_regular(path)
-        .map_err(|error| Error::config(format!("{shown} cannot be read: {error}")))?;
     let mut bytes = Vec::new();
-    let read = file.take(SUMMARY_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|error| Error::config(format!("{shown} cannot be read: {error}")))?;
+    let read =
+        open_regular(path).and_then(|file| file.take(SUMMARY_BYTES + 1).read_to_end(&mut bytes));
+    read.map_err(|error| unread(path, &error))?;
     if bytes.len() as u64 > SUMMARY_BYTES {
-        let limit = SUMMARY_BYTES >> 20;
+        let (shown, limit) = (path.display(), SUMMARY_BYTES >> 20);
         return Err(Error::config(format!("{shown} has more than {limit} MiB")));
     }
     Ok(bytes)
@@ -82,16 +79,8 @@ fn open_regular(path: &Path) -> io::Result<File> {
     plain_file::open(path)
 }
 
-fn bundle_in(dir: &Path) -> Result<Option<PathBuf>> {
-    let path = dir.join(BUNDLE);
-    match open_regular(&path) {
-        Ok(_) => Ok(Some(path)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            let shown = path.display();
-            Err(Error::config(format!("{shown} cannot be read: {error}")))
-        }
-    }
+fn unread(path: &Path, error: &io::Error) -> Error {
+    Error::config(format!("{} cannot be read: {error}", path.display()))
 }
 
 fn damaged(line: usize, what: &str) -> Error {
@@ -138,10 +127,8 @@ fn sound(summary: &RunSummary) -> std::result::Result<(), String> {
     if let Some(id) = ids.chain(&summary.facts.base).find(|id| !is_commit_id(id)) {
         return Err(format!("`{id}` is not the id of a commit"));
     }
-    let done = summary
-        .tasks
-        .iter()
-        .filter(|task| task.status == TaskEnd::Done);
+    let tasks = summary.tasks.iter();
+    let done = tasks.filter(|task| task.status == TaskEnd::Done);
     let counted = (summary.tasks.len(), done.count());
     let totals = &summary.totals;
     if counted != (totals.tasks as usize, totals.done as usize) {

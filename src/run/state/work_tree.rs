@@ -6,7 +6,7 @@ use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
 use crate::error::with_causes;
 use crate::git::{
-    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, SwitchError, TreeId,
+    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, Repo, SwitchError, TreeId,
     display_path, remove_tree,
 };
 use crate::run::merge::merging::Merging;
@@ -25,15 +25,14 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// The raw state of the repository, if it could be read, and the same as a value of the domain.
 pub type SnapshotPair = (Option<Arc<RawSnapshot>>, Snapshot);
 
 /// The files that the checks of earlier processes of a run left behind, as recorded.
 pub fn check_artifacts(run_dir: &RunDir) -> BTreeSet<Vec<u8>> {
-    let known = run_dir.read_json::<Vec<Vec<u8>>>(RunFile::CheckArtifacts);
-    known.unwrap_or_default().into_iter().collect()
+    let known = run_dir.read_json(RunFile::CheckArtifacts);
+    known.unwrap_or_default()
 }
 
 /// The work tree of a run.
@@ -50,7 +49,8 @@ pub struct WorkTree {
     check_artifacts: BTreeSet<Vec<u8>>,
     /// Digests of those files as the checks left them, as far as this process knows.
     artifact_contents: BTreeMap<Vec<u8>, [u8; 32]>,
-    uncommitted: Uncommitted,
+    /// What checks see and no commit contains.
+    pub uncommitted: Uncommitted,
     original_tests: OriginalTests,
 }
 
@@ -92,8 +92,7 @@ impl WorkTree {
     /// Changes that a state makes to what judges the work of a task.
     pub fn check_changes(&self, raw: &RawSnapshot, config: &TaskConfig) -> CheckChanges {
         let since = self.original_tests.before(&self.repo.base_tree()).cloned();
-        let plan = self.plan.exempt().map(|plan| plan.path);
-        let (uncommitted, plan) = (&self.uncommitted, plan.as_deref());
+        let (uncommitted, plan) = (&self.uncommitted, self.plan.in_tree());
         check_changes(&self.repo, raw, config, uncommitted, since, plan)
     }
 
@@ -126,20 +125,14 @@ impl WorkTree {
     ) -> anyhow::Result<()> {
         let Some(raw) = raw else { return Ok(()) };
         let own = raw.only(|path| config.protected_paths.cover(path, false));
-        let is_own = self.uncommitted.start_as(&self.repo, &own)?;
-        if self.uncommitted.start_task(&self.repo, raw, config) || is_own {
-            self.store_uncommitted()
-        } else {
+        self.record(|uncommitted, repo| {
+            uncommitted.start_as(repo, &own)?;
+            uncommitted.start_task(repo, raw, config);
             Ok(())
-        }
+        })
     }
 
-    /// The protected paths that somebody had changed before the task started.
-    pub fn own_paths(&self) -> impl Iterator<Item = Vec<u8>> {
-        self.uncommitted.own.iter().map(|(path, _)| path.clone())
-    }
-
-    /// Whether one of them is as it was then.
+    /// Whether one of the protected paths that somebody had changed before the task started is as it was then.
     pub fn is_as_started(&self, raw: &RawSnapshot, path: &[u8]) -> bool {
         let mut own = self.uncommitted.own.iter();
         own.any(|(own, content)| own == path && *content == raw.content(path))
@@ -161,10 +154,13 @@ impl WorkTree {
         emit: &mut Emitter<'_>,
     ) -> anyhow::Result<()> {
         let (after, _) = self.last_snapshot(emit);
-        if let Some((before, after)) = before.zip(after.as_deref()) {
-            self.uncommitted.after_setup(&self.repo, before, after);
-        }
-        self.store_uncommitted()
+        let Some((before, after)) = before.zip(after.as_deref()) else {
+            return Ok(());
+        };
+        self.record(|uncommitted, repo| {
+            uncommitted.after_setup(repo, before, after);
+            Ok(())
+        })
     }
 
     /// The packages that were changed since setup commands, or the run's start, made them.
@@ -173,50 +169,20 @@ impl WorkTree {
         self.uncommitted.installed().changed(top, counts_new)
     }
 
-    /// Moves installed dependencies away, so that setup commands make them again. They are where this says.
+    /// Records what checks see and no commit contains, as `change` leaves it.
     ///
     /// # Errors
-    /// When there is no place for them.
-    pub fn move_dependencies_away(&self) -> std::io::Result<TempDir> {
-        let to = tempfile::tempdir_in(self.run_dir.root())?;
-        let top = self.repo.real().work_tree();
-        self.uncommitted.installed().move_away(top, to.path());
-        Ok(to)
-    }
-
-    /// Moves back what setup commands have not made again, and returns it.
-    pub fn move_dependencies_back(&self, from: &TempDir) -> Vec<&String> {
-        let top = self.repo.real().work_tree();
-        self.uncommitted.installed().move_back(top, from.path())
-    }
-
-    /// What was there before the agent, git ignores, and the agent has changed.
-    pub fn altered(&self) -> BTreeSet<Vec<u8>> {
-        self.uncommitted.altered(&self.repo)
-    }
-
-    /// Takes what checks or setup commands have changed: see [`Uncommitted::take_changes`].
-    ///
-    /// # Errors
-    /// When the record cannot be written.
-    pub fn take_changes(
+    /// When the change fails or the record cannot be written.
+    pub fn record(
         &mut self,
-        are_as_made: bool,
-        altered: &BTreeSet<Vec<u8>>,
+        change: impl FnOnce(&mut Uncommitted, &Repo) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        if self
-            .uncommitted
-            .take_changes(&self.repo, are_as_made, altered)
-        {
-            self.store_uncommitted()
-        } else {
-            Ok(())
+        let known = self.uncommitted.clone();
+        change(&mut self.uncommitted, &self.repo)?;
+        if known == self.uncommitted {
+            return Ok(());
         }
-    }
-
-    /// Those files of a commit that git ignored when the task started.
-    pub fn ignored_at_start(&self, files: &[String]) -> Vec<Vec<u8>> {
-        self.uncommitted.ignored_at_start(files)
+        (self.run_dir).write_json(RunFile::Uncommitted, &self.uncommitted)
     }
 
     /// What an agent has made and git ignores, as far as it stays. What programs execute by themselves is moved to `to`,
@@ -227,9 +193,8 @@ impl WorkTree {
         protected: &ProtectedPaths,
         to: &Path,
     ) -> (Vec<String>, Vec<String>) {
-        let (left, held) = self
-            .uncommitted
-            .ignored_by_agent(&self.repo, raw, protected);
+        let uncommitted = &self.uncommitted;
+        let (left, held) = uncommitted.ignored_by_agent(&self.repo, raw, protected);
         let top = self.repo.real().work_tree().to_path_buf();
         for path in &held {
             let path = OsStr::from_bytes(path);
@@ -249,16 +214,9 @@ impl WorkTree {
 
     /// If the task has changed nothing, what the agent has written nevertheless and git ignores.
     pub fn ignored_work(&self, raw: &RawSnapshot) -> Option<String> {
-        if !raw.changes.is_empty() {
-            return None;
-        }
-        let written = self.uncommitted.ignored_work(&self.repo, raw);
+        let unchanged = Some(raw).filter(|raw| raw.changes.is_empty())?;
+        let written = self.uncommitted.ignored_work(&self.repo, unchanged);
         (!written.is_empty()).then(|| format!("the agent wrote {}", written.join("; ")))
-    }
-
-    fn store_uncommitted(&self) -> anyhow::Result<()> {
-        let run_dir = &self.run_dir;
-        run_dir.write_json(RunFile::Uncommitted, &self.uncommitted)
     }
 
     /// Emits the event of a commit that this process did not make, from what the repository says about it. Returns
@@ -276,9 +234,8 @@ impl WorkTree {
 
     /// The snapshot without a plan that no commit has: it is its author's, and no work of an agent.
     pub fn without_new_plan(&self, raw: &RawSnapshot) -> RawSnapshot {
-        let file = self.plan.file.as_ref();
-        let plan = file.and_then(|file| file.in_tree.as_ref());
-        let is_work = |change: &Change| !change.untracked || Some(&change.path) != plan;
+        let plan = self.plan.in_tree();
+        let is_work = |change: &Change| !change.untracked || Some(change.path.as_slice()) != plan;
         let mut work = raw.clone();
         work.changes.retain(is_work);
         work.uncounted.retain(is_work);
@@ -317,14 +274,13 @@ impl WorkTree {
         // What git cannot convert is refused at the commit.
         let files = raw
             .as_deref()
-            .map(|raw| self.repo.checked_out_otherwise(raw));
-        match files.and_then(Result::ok).filter(|files| !files.is_empty()) {
-            None => Ok((raw, known)),
-            Some(files) => {
-                self.repo.change().rewrite(&files)?;
-                Ok(self.snapshot(emit))
-            }
+            .and_then(|raw| self.repo.checked_out_otherwise(raw).ok());
+        let files = files.unwrap_or_default();
+        if files.is_empty() {
+            return Ok((raw, known));
         }
+        self.repo.change().rewrite(&files)?;
+        Ok(self.snapshot(emit))
     }
 
     /// Records the untracked files before the checks run, so that it is known what the checks left
@@ -392,9 +348,11 @@ impl WorkTree {
         let (Some(before), Some(after)) = (before, after) else {
             return (None, known);
         };
-        if self.uncommitted.after_checks(&self.repo, before, &after) {
-            emit.warn_unless_stored(self.store_uncommitted());
-        }
+        let recorded = self.record(|uncommitted, repo| {
+            uncommitted.after_checks(repo, before, &after);
+            Ok(())
+        });
+        emit.warn_unless_stored(recorded);
         let there: BTreeSet<&[u8]> = paths(before).collect();
         let new = new_files(&after, |path| there.contains(path));
         if new.is_empty() {
@@ -409,25 +367,21 @@ impl WorkTree {
     /// which a process died.
     pub fn load_artifacts(&mut self, emit: &mut Emitter<'_>) {
         self.check_artifacts.extend(check_artifacts(&self.run_dir));
-        let before = self
-            .run_dir
-            .read_json::<Vec<Vec<u8>>>(RunFile::BeforeChecks);
-        let Some(before) = before else { return };
-        let there: BTreeSet<Vec<u8>> = before.into_iter().collect();
+        let there: Option<BTreeSet<Vec<u8>>> = self.run_dir.read_json(RunFile::BeforeChecks);
         let exempt = self.exempt();
-        let Ok(now) = self.repo.snapshot(&exempt) else {
+        let now = there.is_some().then(|| self.repo.snapshot(&exempt).ok());
+        let Some((there, now)) = there.zip(now.flatten()) else {
             return;
         };
-        self.check_artifacts
-            .extend(new_files(&now, |path| there.contains(path)));
+        let new = new_files(&now, |path| there.contains(path));
+        self.check_artifacts.extend(new);
         self.save_artifacts(emit);
         self.run_dir.remove(RunFile::BeforeChecks);
     }
 
     fn save_artifacts(&self, emit: &mut Emitter<'_>) {
-        let list: Vec<&Vec<u8>> = self.check_artifacts.iter().collect();
-        let saved = self.run_dir.write_json(RunFile::CheckArtifacts, &list);
-        emit.warn_unless_stored(saved);
+        let (file, artifacts) = (RunFile::CheckArtifacts, &self.check_artifacts);
+        emit.warn_unless_stored(self.run_dir.write_json(file, artifacts));
     }
 
     /// Moves branch, index and work tree to another commit. The move is recorded first, so that it can

@@ -30,8 +30,13 @@ pub struct AgentEnd {
 impl AgentEnd {
     /// The end of a turn whose agent could not be started.
     pub fn not_started(why: String) -> Self {
+        Self::of(TurnExit::NotStarted { why })
+    }
+
+    /// The end of a turn of which nothing else is known.
+    pub fn of(exit: TurnExit) -> Self {
         Self {
-            exit: TurnExit::NotStarted { why },
+            exit,
             cancelled: None,
             report: AgentReport::default(),
             elapsed_ms: 0,
@@ -45,11 +50,8 @@ impl AgentEnd {
     /// Whether the agent seems not to have found the session to continue. True only if nothing changed
     /// either.
     pub fn may_have_lost_its_session(&self) -> bool {
-        let refused = self
-            .report
-            .api_error
-            .as_ref()
-            .is_some_and(|error| error.status.is_none());
+        let error = self.report.api_error.as_ref();
+        let refused = error.is_some_and(|error| error.status.is_none());
         self.resumed && refused && self.report.tool_calls == 0 && self.cancelled.is_none()
     }
 }

@@ -2,16 +2,17 @@
 
 use crate::agents::command::turn_env;
 use crate::agents::{Agent, CliAgent, ExitFacts, Invocation, OwnSandbox, TurnReader, TurnRequest};
-use crate::domain::agent::AgentReport;
-use crate::domain::agent::TurnName;
+use crate::domain::agent::{AgentReport, TurnName};
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{Role, Writes};
 use crate::domain::duration::millis;
 use crate::domain::sandbox::Level;
 use crate::domain::text::left_running;
 use crate::gateway::{REFUSAL, SpendLimits, TurnCost};
+use crate::git::{Replaced, SwapError, display_path};
 use crate::process::{self, CommandSpec, Ended, Exit, Input, Limits, Status};
 use crate::run::begin::isolation::Purpose;
+use crate::run::state::agent_files::AgentFiles;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::{Folder, RunFile};
 use crate::run::state::parts::{Parts, TaskRun};
@@ -21,6 +22,7 @@ use crate::run::steps::builtin_turn::run_builtin;
 use crate::run::steps::heartbeat::beating;
 use crate::run::steps::listen::{Listener, TurnOutput};
 use crate::run::steps::prompt::Prompt;
+use anyhow::Context as _;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -35,11 +37,69 @@ const FINAL_FILE_TAIL: u64 = 1 << 20;
 /// How long an agent that answers requests may take for its first word. Its package may have to be fetched.
 const MAX_START: Duration = Duration::from_secs(2 * 60);
 
+/// Runs the agent with the configuration files that the run prescribes, and restores the work's own
+/// files afterwards.
+///
+/// # Errors
+/// When the run's own state cannot be written, or the work's own files cannot be restored.
+pub(crate) async fn run_agent_with_its_files(
+    parts: &mut Parts<'_>,
+    run: &TaskRun<'_>,
+    name: &TurnName,
+    prompt: Prompt,
+) -> anyhow::Result<AgentEnd> {
+    let task = format!("{} {}", run.task.title, run.task.description);
+    let replaced = match replace(parts, &task) {
+        Ok(replaced) => replaced,
+        // Do not start an agent that would read a stranger's configuration.
+        Err(error) => {
+            let repo = parts.tree.repo.change();
+            repo.put_back_replaced(&Replaced::default())?;
+            let why = format!("its configuration could not be read from the base: {error}");
+            return Ok(AgentEnd::not_started(why));
+        }
+    };
+    let ended = run_agent(parts, run, name, prompt).await;
+    let Some(replaced) = replaced else {
+        return ended;
+    };
+    let changed = parts.tree.repo.change().put_back_replaced(&replaced);
+    let changed = changed.context("the agent's configuration could not be restored")?;
+    let mut ended = ended?;
+    ended.changed_configuration = changed.iter().map(|path| display_path(path)).collect();
+    Ok(ended)
+}
+
+/// `None` if no file needs to be replaced.
+fn replace(parts: &mut Parts<'_>, task: &str) -> Result<Option<Replaced>, SwapError> {
+    let files = &parts.setup.agent_files;
+    let AgentFiles::From { commit, branch, .. } = files else {
+        return Ok(None);
+    };
+    let exempt = parts.tree.exempt();
+    let snapshot = parts.tree.repo.last_snapshot(&exempt)?;
+    let is_one = |path: &[u8]| files.cover(path, task);
+    let replaced = (parts.tree.repo.change()).replace_files(&snapshot, commit.as_ref(), is_one)?;
+    let paths: Vec<String> = replaced.paths().map(display_path).collect();
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let from = match branch {
+        Some(branch) => format!("is taken from {branch}"),
+        None => "is left out".to_owned(),
+    };
+    parts.warn_once(&format!(
+        "the agent's configuration {from} during its turns; these files differ from it: {}",
+        paths.join(", ")
+    ));
+    Ok(Some(replaced))
+}
+
 /// Runs the agent of the task with a prompt.
 ///
 /// # Errors
 /// When the run's own state cannot be written.
-pub(crate) async fn run_agent(
+async fn run_agent(
     parts: &mut Parts<'_>,
     run: &TaskRun<'_>,
     name: &TurnName,
@@ -53,10 +113,15 @@ pub(crate) async fn run_agent(
             return run_builtin(parts, run, &agent, name, prompt).await;
         }
     };
+    let folder = parts.setup.run_dir.folder(Folder::State);
     let scratch = tempfile::Builder::new()
         .prefix("turn-")
-        .tempdir_in(parts.setup.run_dir.folder(Folder::State))?;
-    write_unredacted(&parts.setup, &mut prompt, scratch.path())?;
+        .tempdir_in(folder)?;
+    // Secrets are redacted in the saved prompt, but the agent gets its task unchanged.
+    if let Cow::Owned(_) = parts.setup.redactor.redact(&prompt.text) {
+        prompt.file = scratch.path().join("prompt.md");
+        fs::write(&prompt.file, &prompt.text)?;
+    }
     let file = RunFile::Transcript(prompt.number, run.config.agent.name());
     let is_resumed = run.session.is_some() && !matches!(agent, CliAgent::Command { .. });
     let mut env = agent_environment(&parts.setup, &mut parts.emit, run, &agent);
@@ -86,14 +151,10 @@ pub(crate) async fn run_agent(
     let by_gateway = parts.setup.gateway.end_turn();
     let mut report = report_of(heard, &how, &ended);
     let mut exit = turn_exit(&ended.exit, &agent);
-    report
-        .warnings
-        .iter()
-        .for_each(|warning| parts.warn_once(warning));
     let emit = &mut parts.emit;
+    report.warnings.iter().for_each(|one| emit.warn_once(one));
     apply_gateway_report(emit, &by_gateway, limits, &mut report, &mut exit);
     Ok(AgentEnd {
-        exit,
         cancelled: match ended.exit {
             Exit::Cancelled(reason) => Some(reason),
             _ => None,
@@ -101,20 +162,9 @@ pub(crate) async fn run_agent(
         report,
         elapsed_ms: millis(ended.elapsed),
         resumed: is_resumed,
-        builtin: None,
         by_gateway,
-        changed_configuration: Vec::new(),
+        ..AgentEnd::of(exit)
     })
-}
-
-/// Writes a prompt that contains secrets to another file: they are redacted in the saved one, but the agent gets
-/// its task unchanged.
-fn write_unredacted(setup: &Setup, prompt: &mut Prompt, scratch: &Path) -> io::Result<()> {
-    if let Cow::Owned(_) = setup.redactor.redact(&prompt.text) {
-        prompt.file = scratch.join("prompt.md");
-        fs::write(&prompt.file, &prompt.text)?;
-    }
-    Ok(())
 }
 
 /// What an agent needs to know to build the command line of the turn.
@@ -130,6 +180,11 @@ fn turn_request<'a>(
     let schema = setup.output_schema.as_ref();
     let (config, spend) = (&setup.config, run.journal.state.spend);
     let may_write = run.journal.state.role() != Role::Reviewer;
+    // A child at this level may not mount anything, which an agent's own sandbox needs.
+    let own_sandbox = match setup.isolation.line().level {
+        level if level >= Level::Files => OwnSandbox::Off,
+        _ => OwnSandbox::On,
+    };
     TurnRequest {
         work_tree: parts.tree.repo.real().work_tree(),
         directory,
@@ -141,12 +196,7 @@ fn turn_request<'a>(
         may_write,
         // What a tool of a server changes elsewhere is not for a reviewer.
         mcp: if may_write { &setup.config.mcp } else { &[] },
-        own_sandbox: if setup.isolation.line().level >= Level::Files {
-            // A child at this level may not mount anything, which an agent's own sandbox needs.
-            OwnSandbox::Off
-        } else {
-            OwnSandbox::On
-        },
+        own_sandbox,
         repository_files: setup.agent_files.prompt_files(),
         is_root: setup.is_root,
         output_schema: schema.filter(|_| run.journal.state.is_asked_for_output()),
@@ -157,13 +207,10 @@ fn turn_request<'a>(
 /// Warns of processes that the agent left behind and of writes that the sandbox refused.
 fn warn_of_left_processes(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
     if !ended.leaked.is_empty() {
-        let left = ended.leaked.iter();
-        let names: Vec<&str> = left.map(|one| one.command.as_str()).collect();
-        parts.warn(format!(
-            "the agent left {}: {}",
-            left_running(ended.leaked.len() as u64),
-            names.join(", ")
-        ));
+        let left = left_running(ended.leaked.len() as u64);
+        let names = ended.leaked.iter().map(|one| one.command.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        parts.warn(format!("the agent left {left}: {names}"));
     }
     if let Some(refusal) = parts.setup.isolation.refusal(stderr) {
         parts.warn(refusal);
@@ -173,10 +220,8 @@ fn warn_of_left_processes(parts: &mut Parts<'_>, ended: &Ended, stderr: &str) {
 
 /// The reader's report on the agent's output and its exit status.
 fn report_of(heard: TurnOutput, how: &Invocation, ended: &Ended) -> AgentReport {
-    let (final_file, final_file_cut) = match &how.final_message_file {
-        Some(path) => read_end(path),
-        None => (None, false),
-    };
+    let read = how.final_message_file.as_deref().and_then(read_end);
+    let (final_file, final_file_cut) = read.unzip();
     let (code, signal) = match ended.raw {
         Some(Status::Code(code)) => (Some(code), None),
         Some(Status::Signal(signal)) => (None, Some(signal)),
@@ -188,14 +233,13 @@ fn report_of(heard: TurnOutput, how: &Invocation, ended: &Ended) -> AgentReport 
         killed_by_us: !matches!(ended.exit, Exit::Code(_) | Exit::Signal(_)),
         stderr_tail: &heard.stderr,
         final_file: final_file.as_deref(),
-        final_file_cut,
+        final_file_cut: final_file_cut.unwrap_or(false),
     };
     let mut report = heard.reader.finish(exit);
     report.exit_error = exit.api_error();
-    let mut error_lines = heard.stderr.lines().map(str::trim);
-    report.last_error_line = error_lines
-        .rfind(|line| !line.is_empty())
-        .map(str::to_owned);
+    let mut lines = heard.stderr.lines().map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty());
+    report.last_error_line = last.map(str::to_owned);
     report
 }
 
@@ -246,10 +290,8 @@ fn agent_environment(
     agent: &CliAgent,
 ) -> Vec<(OsString, OsString)> {
     let is_set = |name: &str| {
-        setup
-            .env
-            .iter()
-            .any(|(key, value)| key == name && !value.is_empty())
+        let mut set = setup.env.iter();
+        set.any(|(key, value)| key == name && !value.is_empty())
     };
     let passed = agent.variables_to_pass(is_set).into_iter();
     let mut names: Vec<String> = passed.map(str::to_owned).collect();
@@ -312,25 +354,15 @@ async fn drive(
 }
 
 /// The end of a regular file, and whether its start is missing.
-fn read_end(path: &Path) -> (Option<Vec<u8>>, bool) {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
-    if !is_file {
-        return (None, false);
-    }
-    let Ok(mut file) = fs::File::open(path) else {
-        return (None, false);
-    };
-    let length = file.metadata().map_or(0, |metadata| metadata.len());
-    let cut = length > FINAL_FILE_TAIL;
-    let mut bytes = Vec::new();
+fn read_end(path: &Path) -> Option<(Vec<u8>, bool)> {
+    let metadata = fs::symlink_metadata(path).ok();
+    let length = metadata.filter(fs::Metadata::is_file)?.len();
+    let mut file = fs::File::open(path).ok()?;
     let start = SeekFrom::Start(length.saturating_sub(FINAL_FILE_TAIL));
-    match file
-        .seek(start)
-        .and_then(|_| file.take(FINAL_FILE_TAIL).read_to_end(&mut bytes))
-    {
-        Ok(_) => (Some(bytes), cut),
-        Err(_) => (None, false),
-    }
+    file.seek(start).ok()?;
+    let mut bytes = Vec::new();
+    file.take(FINAL_FILE_TAIL).read_to_end(&mut bytes).ok()?;
+    Some((bytes, length > FINAL_FILE_TAIL))
 }
 
 /// The exit status as a value of the domain. A shell reports a signal that killed its command as 128

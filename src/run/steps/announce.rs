@@ -19,20 +19,14 @@ pub fn announce(emit: &mut Emitter<'_>, run: &TaskRun<'_>, step: &Step) {
     };
     let phase = key.and_then(|key| key.name);
     // An announcement belongs to the attempt that caused it.
-    emit.at(
-        Some(run.task.id.as_str()),
-        Some(state.attempt()),
-        Some(state.turns()),
-    );
+    let task = Some(run.task.id.as_str());
+    emit.at(task, Some(state.attempt()), Some(state.turns()));
     emit.in_phase(phase);
     if let Some(line) = scheduled(run, step) {
         emit.emit(EventKind::RetryScheduled(Box::new(line)));
     }
-    emit.at(
-        Some(run.task.id.as_str()),
-        Some(key.map_or(1, |key| key.attempt)),
-        key.map(|key| key.turn),
-    );
+    let attempt = key.map_or(1, |key| key.attempt);
+    emit.at(task, Some(attempt), key.map(|key| key.turn));
     emit.in_phase(phase);
 }
 
@@ -42,39 +36,18 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<RetryLine> {
     if matches!(state.last, Last::Resumed(_) | Last::Waited) {
         return None;
     }
-    let (reason, indicators) = match &state.last {
-        Last::Turn(turn) => (
-            turn.assessment.detail.clone(),
-            turn.assessment.indicators.clone(),
-        ),
-        Last::Verified(_, ended) => (reason_of(&ended.failing_checks, &ended.errors), Vec::new()),
-        Last::HookRejected(message) => (one_line(message, REASON_CHARS), Vec::new()),
-        _ => (String::new(), Vec::new()),
+    let reason = match &state.last {
+        Last::Turn(turn) => turn.assessment.detail.clone(),
+        Last::Verified(_, ended) => {
+            let error = ended.errors.first().map(|error| format!(": {error}"));
+            let checks = ended.failing_checks.join(", ");
+            format!("{checks} failed{}", error.unwrap_or_default())
+        }
+        Last::HookRejected(message) => one_line(message, REASON_CHARS),
+        _ => String::new(),
     };
-    let (how, n, of, reason) = match step {
-        Step::RunAgent { key, purpose } => match purpose {
-            TurnPurpose::Nudge {
-                n,
-                kind: NudgeKind::Output,
-            } => {
-                let reason = match &state.output {
-                    Some(Err(why)) => why.clone(),
-                    _ => String::new(),
-                };
-                let nudges = run.row(*key).nudges;
-                return Some(RetryLine::new(RetryKind::Output, *n, nudges, reason));
-            }
-            TurnPurpose::Nudge { n, kind } => {
-                let of = nudges_of(run, key.phase, *n, *kind);
-                let reason = kind.reason().map_or(reason, str::to_owned);
-                (RetryKind::Nudge, *n, of, reason)
-            }
-            TurnPurpose::Retry { .. } => {
-                let of = run.config.settings.max_retries;
-                (RetryKind::Retry, key.attempt - 1, of, reason)
-            }
-            TurnPurpose::Implement | TurnPurpose::Phase { .. } => return None,
-        },
+    let (key, purpose) = match step {
+        Step::RunAgent { key, purpose } => (key, purpose),
         Step::Wait { ms, why } => {
             let (n, of) = (state.waits + 1, run.policy.waits);
             return Some(RetryLine {
@@ -84,26 +57,39 @@ fn scheduled(run: &TaskRun<'_>, step: &Step) -> Option<RetryLine> {
         }
         _ => return None,
     };
-    Some(RetryLine {
-        indicators,
-        ..RetryLine::new(how, n, of, reason)
-    })
+    let mut line = match purpose {
+        TurnPurpose::Nudge {
+            n,
+            kind: NudgeKind::Output,
+        } => {
+            let reason = match &state.output {
+                Some(Err(why)) => why.clone(),
+                _ => String::new(),
+            };
+            let nudges = run.row(*key).nudges;
+            return Some(RetryLine::new(RetryKind::Output, *n, nudges, reason));
+        }
+        TurnPurpose::Nudge { n, kind } => {
+            let of = nudges_of(run, key.phase, *n, *kind);
+            let reason = kind.reason().map_or(reason, str::to_owned);
+            RetryLine::new(RetryKind::Nudge, *n, of, reason)
+        }
+        TurnPurpose::Retry { .. } => {
+            let of = run.config.settings.max_retries;
+            RetryLine::new(RetryKind::Retry, key.attempt - 1, of, reason)
+        }
+        TurnPurpose::Implement | TurnPurpose::Phase { .. } => return None,
+    };
+    if let Last::Turn(turn) = &state.last {
+        line.indicators.clone_from(&turn.assessment.indicators);
+    }
+    Some(line)
 }
 
 /// The number of possible nudges. A turn that claims a result is nudged only once, any other until the
 /// budget of its phase is spent.
 pub(super) fn nudges_of(run: &TaskRun<'_>, phase: usize, n: u32, kind: NudgeKind) -> u32 {
-    if kind.shows_unchanged() {
-        n
-    } else {
-        run.policy.phases.get(phase).map_or(n, |row| row.nudges)
-    }
-}
-
-fn reason_of(checks: &[String], errors: &[String]) -> String {
-    let failed = format!("{} failed", checks.join(", "));
-    match errors.first() {
-        Some(error) => format!("{failed}: {error}"),
-        None => failed,
-    }
+    let row = run.policy.phases.get(phase);
+    let row = row.filter(|_| !kind.shows_unchanged());
+    row.map_or(n, |row| row.nudges)
 }

@@ -6,12 +6,10 @@ use crate::domain::assess::TurnExit;
 use crate::domain::attempt::Role;
 use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
-use crate::domain::mcp::McpServer;
 use crate::domain::session::{CompletionKind, SessionExit};
-use crate::gateway::TurnCost;
 use crate::git::{RawSnapshot, display_path};
 use crate::mcp::{Connection, beside};
-use crate::process::{CancelReason, CappedLog, Limits};
+use crate::process::{CappedLog, Limits};
 use crate::run::begin::isolation::Purpose;
 use crate::run::state::directory::Log;
 use crate::run::state::layout::RunFile;
@@ -108,21 +106,15 @@ pub(crate) async fn run_builtin(
         parts.warn(format!("the transcript {path} is incomplete: {why}"));
     }
     parts.setup.report_denied_hosts(&mut parts.emit);
-    let cancelled = parts.setup.cancel.reason();
-    Ok(agent_end(ended, cancelled, millis(began.elapsed())))
-}
-
-fn agent_end(ended: TurnEnd, cancelled: Option<CancelReason>, elapsed_ms: u64) -> AgentEnd {
-    AgentEnd {
-        exit: turn_exit(&ended, elapsed_ms),
-        cancelled,
+    let elapsed_ms = millis(began.elapsed());
+    let end = AgentEnd::of(turn_exit(&ended, elapsed_ms));
+    Ok(AgentEnd {
+        cancelled: parts.setup.cancel.reason(),
         report: ended.report,
         elapsed_ms,
-        resumed: false,
         builtin: Some(ended.telemetry),
-        by_gateway: TurnCost::default(),
-        changed_configuration: Vec::new(),
-    }
+        ..end
+    })
 }
 
 /// Writes a line of the transcript. The log keeps an error until it is closed.
@@ -135,11 +127,8 @@ fn write(log: &mut Log, line: &Line<'_>) {
 /// The allow-listed environment without the keys of models, even if `agent_env` names them: the agent's
 /// commands do not need them.
 fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsString, OsString)> {
-    let mut env = parts.setup.environment(
-        Purpose::Agent,
-        &run.config.settings.agent_env,
-        &mut parts.emit,
-    );
+    let passed = &run.config.settings.agent_env;
+    let mut env = (parts.setup).environment(Purpose::Agent, passed, &mut parts.emit);
     env.retain(|(name, _)| !access::keys().any(|key| name == key));
     env
 }
@@ -147,14 +136,11 @@ fn builtin_environment(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<(OsStrin
 /// The MCP servers of the configuration, except for a reviewer: what their tools change elsewhere is not for one.
 /// Each program gets its own variables, which the agent's commands do not have.
 fn connections(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<Connection> {
-    let may_write = run.journal.state.role() != Role::Reviewer;
-    let servers: &[McpServer] = if may_write {
-        &parts.setup.config.mcp
-    } else {
-        &[]
-    };
     let mut connections = Vec::new();
-    for server in servers {
+    if run.journal.state.role() == Role::Reviewer {
+        return connections;
+    }
+    for server in &parts.setup.config.mcp {
         let names: Vec<String> = server.variables().into_iter().map(str::to_owned).collect();
         let env = (parts.setup).environment(Purpose::Agent, &names, &mut parts.emit);
         let limits = Limits::within(run.config.settings.turn_timeout);
@@ -171,11 +157,8 @@ fn connections(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Vec<Connection> {
 /// The files that changed since the previous snapshot. `now` replaces that snapshot.
 fn changes(seen: &mut Option<Arc<RawSnapshot>>, now: Option<Arc<RawSnapshot>>) -> Vec<String> {
     let Some(now) = now else { return Vec::new() };
-    let changed = match seen.as_deref() {
-        Some(before) => now.changed_since(before),
-        None => Vec::new(),
-    };
-    *seen = Some(now);
+    let before = seen.replace(Arc::clone(&now));
+    let changed = before.map_or_else(Vec::new, |before| now.changed_since(&before));
     changed.iter().map(|path| display_path(path)).collect()
 }
 
@@ -185,13 +168,7 @@ fn turn_exit(ended: &TurnEnd, after_ms: u64) -> TurnExit {
     match ended.telemetry.exit {
         SessionExit::ModelError => TurnExit::Code(1),
         SessionExit::Cancelled => TurnExit::Signal(15),
-        SessionExit::TimeLimit if is_complete => TurnExit::Code(0),
-        SessionExit::TimeLimit => TurnExit::TimedOut { after_ms },
-        SessionExit::Submitted
-        | SessionExit::StepLimit
-        | SessionExit::TokenLimit
-        | SessionExit::CostLimit
-        | SessionExit::RepeatedFormatError
-        | SessionExit::Stalled => TurnExit::Code(0),
+        SessionExit::TimeLimit if !is_complete => TurnExit::TimedOut { after_ms },
+        _ => TurnExit::Code(0),
     }
 }

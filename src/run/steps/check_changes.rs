@@ -13,6 +13,7 @@ use crate::run::steps::uncommitted::Uncommitted;
 use crate::settings::TaskConfig;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
@@ -71,8 +72,8 @@ pub fn check_changes(
     plan: Option<&[u8]>,
 ) -> CheckChanges {
     let mut found = CheckChanges::default();
-    let (new, mut left) = uncommitted.since_start(repo, raw);
-    found.away = new;
+    let mut left;
+    (found.away, left) = uncommitted.since_start(repo, raw);
     let own = raw.changes.iter().chain(&raw.uncounted).cloned();
     let own = own.filter(|change| Some(change.path.as_slice()) != plan);
     let own: BTreeMap<Vec<u8>, Change> = own.map(|change| (change.path.clone(), change)).collect();
@@ -106,18 +107,14 @@ pub fn check_changes(
         };
         let is_new_submodule = change.kind == ChangeKind::Added
             && matches!(raw.content(&change.path), Some((GITLINK, _)));
-        match start.role(&judges, change) {
-            // A fresh checkout has nothing there, whatever its name is.
-            _ if is_new_submodule && own.is_none() => {}
-            _ if is_new_submodule => {
-                left.insert(change.path.clone());
-            }
-            Role::Work
-                if own.is_some() && (start.is_left(change) || start.is_elsewhere(change, raw)) =>
-            {
-                left.insert(change.path.clone());
-            }
-            role => note(&mut found, start, own.is_some(), change, role),
+        let role = start.role(&judges, change);
+        // A fresh checkout has nothing there, whatever its name is.
+        let is_left = is_new_submodule
+            || role == Role::Work && (start.is_left(change) || start.is_elsewhere(change, raw));
+        if is_left && own.is_some() {
+            left.insert(change.path.clone());
+        } else if !is_new_submodule {
+            note(&mut found, start, own.is_some(), change, role);
         }
     }
     let top = repo.real().work_tree();
@@ -144,28 +141,24 @@ pub fn check_changes(
 
 /// The changes since an earlier tree, of those between it and the base and those of the task.
 fn since_then(earlier: Vec<Change>, own: &BTreeMap<Vec<u8>, Change>) -> BTreeMap<Vec<u8>, Change> {
-    let earlier = earlier
-        .into_iter()
-        .map(|change| (change.path.clone(), change));
+    use ChangeKind as K;
+    let earlier = earlier.into_iter();
+    let earlier = earlier.map(|change| (change.path.clone(), change));
     let mut all: BTreeMap<Vec<u8>, Change> = earlier.collect();
     for change in own.values() {
         let before = all.get(&change.path).map(|before| before.kind);
         let kind = match (before, change.kind) {
-            (Some(ChangeKind::Added), ChangeKind::Deleted) => {
+            (Some(K::Added), K::Deleted) => {
                 all.remove(&change.path);
                 continue;
             }
-            (Some(ChangeKind::Added), _) => ChangeKind::Added,
-            (None, kind) | (Some(_), kind @ (ChangeKind::Deleted | ChangeKind::TypeChanged)) => {
-                kind
-            }
-            (Some(ChangeKind::TypeChanged), _) => ChangeKind::TypeChanged,
-            (Some(_), _) => ChangeKind::Modified,
+            (Some(K::Added), _) => K::Added,
+            (None, kind) | (Some(_), kind @ (K::Deleted | K::TypeChanged)) => kind,
+            (Some(K::TypeChanged), _) => K::TypeChanged,
+            (Some(_), _) => K::Modified,
         };
-        let change = Change {
-            kind,
-            ..change.clone()
-        };
+        let mut change = change.clone();
+        change.kind = kind;
         all.insert(change.path.clone(), change);
     }
     all
@@ -211,20 +204,19 @@ fn note(
                 _ => Some(Restored::Old),
             };
             if let Some(Restored::Mixed(text)) = &restored {
-                found
-                    .mixed
-                    .insert(change.path.clone(), text.clone().into_bytes());
+                let text = text.clone().into_bytes();
+                found.mixed.insert(change.path.clone(), text);
             }
             (&mut found.tests.definitions, restored.is_some())
         }
     };
     if rules {
-        let names = if is_own {
+        (if is_own {
             names
         } else {
             &mut found.tests.earlier
-        };
-        names.push(path);
+        })
+        .push(path);
         found.old.push((change.path.clone(), start.tree.clone()));
     } else if role == Role::Test && is_own {
         found.new_tests.insert(change.path.clone());
@@ -282,14 +274,13 @@ impl<'r> StartTree<'r> {
         changes: impl IntoIterator<Item = Change>,
     ) -> Self {
         let changes = changes.into_iter();
+        let changes = changes.map(|change| (display_path(&change.path), change));
         Self {
             repo,
             objects: Rc::clone(objects),
             tree: tree.cloned().unwrap_or_else(|| repo.base_tree()),
             is_base: tree.is_none(),
-            changes: changes
-                .map(|change| (display_path(&change.path), change))
-                .collect(),
+            changes: changes.collect(),
             paths: OnceCell::new(),
             links: OnceCell::new(),
         }
@@ -298,6 +289,7 @@ impl<'r> StartTree<'r> {
     /// How a changed path affects the checks.
     fn role(&self, judges: &Judges, change: &Change) -> Role {
         let path = display_path(&change.path);
+        let is_new = change.kind == ChangeKind::Added;
         let role = match change.kind {
             // Whatever is put back into the directory takes its place again.
             ChangeKind::Added if self.is_directory(&path) => Role::Work,
@@ -308,29 +300,22 @@ impl<'r> StartTree<'r> {
             _ => judges.of_old(&path),
         };
         match role {
-            Role::Work if change.kind == ChangeKind::Added => role,
-            Role::Work => {
+            Role::Work if !is_new => {
                 let old = self.old(&change.path).unwrap_or_default();
                 if holds_tests(&path, &old) || judges.is_helper(&path, &old, self) {
                     return Role::Test;
                 }
                 let by_link = self.role_by_a_link(&path, judges);
-                by_link
-                    .or(tests_inside(&path).map(Role::Judge))
-                    .unwrap_or(role)
+                let inside = tests_inside(&path).map(Role::Judge);
+                by_link.or(inside).unwrap_or(role)
             }
-            Role::Data if self.is_of_work(judges, &path, change.kind == ChangeKind::Added) => {
-                Role::Work
-            }
+            Role::Data if self.is_of_work(judges, &path, is_new) => Role::Work,
             Role::Data => Role::Judge(Part::Whole),
             // A package in a new directory brings its own manifest.
-            Role::Judge(part) if part != Part::Whole && change.kind == ChangeKind::Added => {
+            Role::Judge(part) if part != Part::Whole && is_new => {
                 let dir = path.rsplit_once('/').map(|(dir, _)| dir);
-                if dir.is_some_and(|dir| !self.is_directory(dir)) {
-                    Role::Work
-                } else {
-                    role
-                }
+                let is_apart = dir.is_some_and(|dir| !self.is_directory(dir));
+                if is_apart { Role::Work } else { role }
             }
             role => role,
         }
@@ -341,11 +326,8 @@ impl<'r> StartTree<'r> {
     fn is_of_work(&self, judges: &Judges, data: &str, is_new: bool) -> bool {
         let name = data.rsplit('/').next().unwrap_or(data);
         let has_ending = name.contains('.');
-        let name = if has_ending {
-            name.to_owned()
-        } else {
-            format!("/{name}")
-        };
+        let slash = if has_ending { "" } else { "/" };
+        let name = format!("{slash}{name}");
         let is_script = || self.read(data).is_some_and(|text| text.starts_with("#!"));
         let is_program = !has_ending && !is_new && is_script();
         let mut words = judges.named.words.iter();
@@ -376,11 +358,8 @@ impl<'r> StartTree<'r> {
     /// and they judge in the same way.
     fn moved(&self, judges: &Judges) -> BTreeSet<String> {
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        let of_kind = |kind| {
-            self.changes
-                .iter()
-                .filter(move |(_, change)| change.kind == kind)
-        };
+        let all = || self.changes.iter();
+        let of_kind = |kind| all().filter(move |(_, change)| change.kind == kind);
         let mut moved = BTreeSet::new();
         for (from, gone) in of_kind(ChangeKind::Deleted) {
             let old = OnceCell::new();
@@ -390,9 +369,8 @@ impl<'r> StartTree<'r> {
                     && to.split('/').next() == from.split('/').next()
                     && judges.of_old(to) == judges.of_old(from)
                     && !moved.contains(*to)
-                    && old().is_some_and(|old| {
-                        self.repo.work_file(&new.path, MAX_BYTES).as_ref() == Some(old)
-                    })
+                    && old().is_some()
+                    && old() == self.repo.work_file(&new.path, MAX_BYTES).as_ref()
             });
             if let Some((to, _)) = to {
                 moved.extend([from.clone(), to.clone()]);
@@ -404,7 +382,7 @@ impl<'r> StartTree<'r> {
     /// Whether the commit removes a file that still exists in the work tree, and not only behind a link.
     fn is_left(&self, change: &Change) -> bool {
         let top = self.repo.real().work_tree();
-        let path = Path::new(std::ffi::OsStr::from_bytes(&change.path));
+        let path = Path::new(OsStr::from_bytes(&change.path));
         let meta = top.join(path).symlink_metadata();
         let dirs = || path.ancestors().skip(1).filter(|dir| *dir != Path::new(""));
         change.kind == ChangeKind::Deleted
@@ -414,14 +392,10 @@ impl<'r> StartTree<'r> {
 
     /// Whether a change is a link out of the work tree: a fresh checkout has something else there, or nothing.
     fn is_elsewhere(&self, change: &Change, raw: &RawSnapshot) -> bool {
-        match raw.content(&change.path) {
-            Some((SYMLINK, _)) => {
-                let path = std::ffi::OsStr::from_bytes(&change.path);
-                let target = fs::read_link(self.repo.real().work_tree().join(path));
-                target.is_ok_and(|target| target_of(Path::new(path), &target).is_none())
-            }
-            _ => false,
-        }
+        let path = Path::new(OsStr::from_bytes(&change.path));
+        let target = fs::read_link(self.repo.real().work_tree().join(path));
+        matches!(raw.content(&change.path), Some((SYMLINK, _)))
+            && target.is_ok_and(|target| target_of(path, &target).is_none())
     }
 
     /// The role that this path has because a link led to it or to a directory around it. What a link inside of a
@@ -475,10 +449,11 @@ impl<'r> StartTree<'r> {
         if part == Part::Whole {
             return Some(Restored::Old);
         }
-        let new = self.repo.work_file(path, MAX_BYTES).map(String::from_utf8);
-        match (self.old(path), new) {
-            (Some(old), Some(Ok(new))) => part.restored(&old, &new),
-            _ => Some(Restored::Old),
+        let new = self.repo.work_file(path, MAX_BYTES);
+        let new = new.and_then(|new| String::from_utf8(new).ok());
+        match self.old(path).zip(new) {
+            Some((old, new)) => part.restored(&old, &new),
+            None => Some(Restored::Old),
         }
     }
 }

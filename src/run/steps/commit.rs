@@ -18,19 +18,17 @@ use crate::git::{
     display_paths,
 };
 use crate::permit::Committable;
-use crate::run::state::emitter::Emitter;
-use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::plan_state::completed_at;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
 use crate::run::steps::hooks::{Hooked, ask_hooks};
 use crate::run::steps::identity::identity_of_commits;
 use crate::run::steps::landing::{
-    Forbidden, identity, land, last_landing, plan_name, stage, violation, warn_of_remaining_changes,
+    Forbidden, land, last_landing, plan_name, prepare_landing, stage, violation,
+    warn_of_remaining_changes,
 };
 use crate::run::steps::policy::{new_tokens, secrets_in};
 use anyhow::anyhow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 const UNREAD: &str = "the state of the repository could not be read";
@@ -44,30 +42,27 @@ pub async fn commit(
     run: &mut TaskRun<'_>,
     grounds: Grounds,
 ) -> anyhow::Result<Observation> {
-    let mut by_hook = true;
-    let observation = match try_commit(parts, run, grounds).await {
+    let tried = try_commit(parts, run, grounds).await;
+    let by_hook = tried.is_ok();
+    let observation = match tried {
         Ok(observation) => observation,
         // The work is good and an agent cannot fix the machine: the run stops here. When it resumes, it
         // continues from here, whether or not the commit was made.
         Err(error) if machine_fault(&error).is_some() => return Err(error),
         // A signal has ended git, and the step is repeated when the run resumes.
         Err(error) if parts.tree.repo.real().is_stopped() => return Err(error),
-        Err(error) => match violation(&error) {
-            Some(what) => Observation::Violated { what },
-            None => {
-                let message = format!("nothing was committed: {}", with_causes(&error));
-                by_hook = false;
-                if matches!(error.downcast_ref(), Some(CommitError::Unreadable(_))) {
-                    // The agent can change or remove what it wrote.
-                    Observation::HookRejected {
-                        message,
-                        of_message: false,
-                    }
-                } else {
-                    Observation::CommitFailed { message }
-                }
+        Err(error) => {
+            let message = format!("nothing was committed: {}", with_causes(&error));
+            match (violation(&error), error.downcast_ref()) {
+                (Some(what), _) => Observation::Violated { what },
+                // The agent can change or remove what it wrote.
+                (None, Some(CommitError::Unreadable(_))) => Observation::HookRejected {
+                    message,
+                    of_message: false,
+                },
+                (None, _) => Observation::CommitFailed { message },
             }
-        },
+        }
     };
     if let Observation::CommitFailed { message } | Observation::HookRejected { message, .. } =
         &observation
@@ -96,20 +91,26 @@ async fn try_commit(
     // Checks may change files that are then committed.
     let has_commits = !run.agent_commits.is_empty();
     Forbidden::unless_empty(secrets_in(parts, &raw, has_commits))?;
-    Forbidden::unless_empty(merge_problem(&parts.tree, &raw))?;
-    let permit = take_permit(run, grounds, &raw)
-        .ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
+    // Whatever the checks say, the tree must be a valid result of the current merge.
+    let merging = parts.tree.merging.as_ref();
+    let problem = merging.and_then(|merging| merging.problem(&parts.tree.repo, &raw));
+    Forbidden::unless_empty(Vec::from_iter(problem))?;
+    // It can be used once.
+    let permit = match grounds {
+        Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
+        Grounds::Passed => run.permit.take(),
+        Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
+    };
+    let permit = permit.ok_or_else(|| no_permit(run.journal.state.current.as_ref()))?;
     let squashed = own_commits_to_squash(parts, run, &raw);
     let parent = match &squashed {
         Some(_) => parts.tree.repo.base(),
         None => head_of(&raw),
     };
     let done = done_status(run);
-    parts
-        .tree
-        .plan
-        .add_changed_files(&run.journal.state.changes);
-    let plan = parts.tree.plan.content(Some((&run.task.id, &done)))?;
+    let plan = &mut parts.tree.plan;
+    plan.add_changed_files(&run.journal.state.changes);
+    let plan = plan.content(Some((&run.task.id, &done)))?;
     let protected = Arc::clone(&run.config.protected_paths);
     let Some(staged) = stage(parts, permit, &raw, protected.as_ref(), plan, parent)? else {
         return nothing_to_commit(parts, run, &raw, squashed.is_some());
@@ -121,9 +122,7 @@ async fn try_commit(
     };
     let tokens = new_tokens(&parts.tree, &staged);
     let submodules = submodules_moved(&staged);
-    let identity = identity(parts);
-    let intent = parts.tree.repo.commit_tree(staged, &message, &identity)?;
-    parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
+    let intent = prepare_landing(parts, staged, &message)?;
     run.journal.observe(Observation::CommitPrepared {
         commit: intent.commit.clone(),
     })?;
@@ -131,24 +130,18 @@ async fn try_commit(
         return Ok(Observation::interrupted(by));
     }
     land(parts, &intent)?;
-    warn_of_tokens(&mut parts.emit, &tokens);
-    for warning in submodules {
-        parts.warn(warning);
+    if !tokens.is_empty() {
+        parts.warn(format!(
+            "what looks like a token or a private key is committed in {}: revoke it if it is real",
+            tokens.join(", ")
+        ));
     }
+    submodules.into_iter().for_each(|one| parts.warn(one));
     mark_done(&mut parts.tree, run)?;
     landed(parts, run, &intent, changed_paths(&raw));
     Ok(Observation::Committed {
         commit: Some(intent.commit),
     })
-}
-
-/// The permit for this tree, which can be used once.
-fn take_permit(run: &mut TaskRun<'_>, grounds: Grounds, raw: &RawSnapshot) -> Option<Committable> {
-    match grounds {
-        Grounds::Unchecked => permit_unchecked(&run.config.checks, raw.fingerprint()),
-        Grounds::Passed => run.permit.take(),
-        Grounds::KnownFailures => run.failed_on.take().map(Committable::known_failures),
-    }
 }
 
 /// Why there is no permit for the tree that was judged. If that could not be read, nobody knows what the checks judged,
@@ -175,22 +168,6 @@ fn submodules_moved(staged: &Staged) -> Vec<String> {
     moved.map(warning).collect()
 }
 
-fn warn_of_tokens(emit: &mut Emitter<'_>, paths: &[String]) {
-    if !paths.is_empty() {
-        emit.warn(format!(
-            "what looks like a token or a private key is committed in {}: revoke it if it is real",
-            paths.join(", ")
-        ));
-    }
-}
-
-/// Why the tree is not a valid result of the current merge, regardless of the checks.
-fn merge_problem(tree: &WorkTree, raw: &RawSnapshot) -> Vec<String> {
-    let merging = tree.merging.as_ref();
-    let problem = merging.and_then(|it| it.problem(&tree.repo, raw));
-    problem.into_iter().collect()
-}
-
 /// The last of the agent's own commits; `None` if there is none.
 fn agents_head(tree: &WorkTree, raw: &RawSnapshot) -> Option<RevId> {
     head_of(raw).filter(|head| Some(head) != tree.repo.base().as_ref())
@@ -209,25 +186,19 @@ fn own_commits_to_squash(
         AgentCommits::Squash => return Some(head),
         AgentCommits::Accept => {}
     }
-    let file = parts.tree.plan.file.as_ref();
-    let plan = file.and_then(|file| std::str::from_utf8(file.in_tree.as_deref()?).ok());
-    let held: LineLookup<'_> = &|commit, text| parts.tree.repo.holds(commit, text).unwrap_or(false);
+    let (setup, repo) = (&parts.setup, &parts.tree.repo);
+    let plan = parts.tree.plan.in_tree();
+    let held: LineLookup<'_> = &|commit, text| repo.holds(commit, text).unwrap_or(false);
+    let detector = setup.detector.as_ref();
     let policy = Policy {
         protected: &run.config.protected_paths,
-        plan,
-        identities: &[identity_of_commits(
-            parts.setup.in_actions,
-            &parts.tree.repo,
-        )],
+        plan: plan.and_then(|path| std::str::from_utf8(path).ok()),
+        identities: &[identity_of_commits(setup.in_actions, repo)],
         messages: Messages::Harmless,
-        secrets: parts
-            .setup
-            .detector
-            .as_ref()
-            .map(|detector| (detector, held)),
+        secrets: detector.map(|detector| (detector, held)),
     };
-    let read = |commit: &RevId, path: &[u8]| parts.tree.repo.file_of(commit, path).ok().flatten();
-    let refused = match parts.tree.repo.commits_since_base(&head) {
+    let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
+    let refused = match repo.commits_since_base(&head) {
         Ok(Ok(line)) => violations(&line, &policy, &read),
         Ok(Err(no_line)) => vec![no_line.to_string()],
         Err(error) => vec![error.to_string()],
@@ -251,11 +222,7 @@ fn nothing_to_commit(
     raw: &RawSnapshot,
     squashed: bool,
 ) -> anyhow::Result<Observation> {
-    if squashed {
-        mark_done(&mut parts.tree, run)?;
-        return Ok(Observation::Committed { commit: None });
-    }
-    if let Some(head) = agents_head(&parts.tree, raw) {
+    if let Some(head) = agents_head(&parts.tree, raw).filter(|_| !squashed) {
         parts.tree.repo.change().advance_base(&head)?;
         report_kept(parts, run, &head);
         parts.accounts.changed_files.extend(changed_paths(raw));
@@ -269,17 +236,14 @@ fn report_kept(parts: &mut Parts<'_>, run: &TaskRun<'_>, head: &RevId) {
     if run.agent_commits.is_empty() {
         return;
     }
-    let of_run = parts
-        .tree
-        .repo
-        .commits_up_to(parts.setup.start_commit().as_ref(), head);
-    let of_run: BTreeSet<RevId> = of_run.unwrap_or_default().into_iter().collect();
-    let made = run.agent_commits.iter();
-    let ids = made
-        .filter_map(|it| it.split(' ').next())
-        .map(|id| RevId(id.to_owned()));
-    for id in ids.filter(|id| of_run.contains(id)) {
-        parts.tree.report_commit(&id, &mut parts.emit);
+    let start = parts.setup.start_commit();
+    let of_run = parts.tree.repo.commits_up_to(start.as_ref(), head);
+    let of_run = of_run.unwrap_or_default();
+    for made in &run.agent_commits {
+        let id = RevId(made.split(' ').next().unwrap_or_default().to_owned());
+        if of_run.contains(&id) {
+            parts.tree.report_commit(&id, &mut parts.emit);
+        }
     }
 }
 
@@ -292,7 +256,7 @@ fn landed(parts: &mut Parts<'_>, run: &TaskRun<'_>, intent: &LandingIntent, file
     // Reports the files that are read back from the commit. Its parent may be a commit of the agent, so
     // they may not be all that the task changed.
     let files = parts.tree.repo.files_of(&intent.commit).unwrap_or(files);
-    let ignored = parts.tree.ignored_at_start(&files);
+    let ignored = parts.tree.uncommitted.ignored_at_start(&files);
     parts.emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: intent.subject.clone(),
@@ -309,25 +273,23 @@ fn landed(parts: &mut Parts<'_>, run: &TaskRun<'_>, intent: &LandingIntent, file
 }
 
 fn mark_done(tree: &mut WorkTree, run: &TaskRun<'_>) -> anyhow::Result<()> {
-    let status = done_status(run);
-    tree.plan.set(&run.task.id, status);
+    tree.plan.set(&run.task.id, done_status(run));
     tree.save_plan()
 }
 
 /// Reuses the verdict on the tree for the commit of the same tree.
 fn carry_verdict(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
     let exempt = parts.tree.exempt();
-    let Ok(now) = parts.tree.repo.snapshot(&exempt) else {
-        return;
-    };
+    let now = parts.tree.repo.snapshot(&exempt).ok();
     let judged = run.journal.state.current.as_ref();
-    if let Some(judged) = judged.and_then(Snapshot::tree) {
-        let now = now.fingerprint().clone();
+    if let Some((judged, now)) = judged.and_then(Snapshot::tree).zip(now) {
+        let now = now.fingerprint();
         parts.accounts.checks.alias(&run.config, judged, now);
     }
 }
 
-fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
+/// The status of the task once it is done.
+pub(super) fn done_status(run: &TaskRun<'_>) -> StatusUpdate {
     StatusUpdate {
         status: TaskStatus::Done,
         attempts: Some(run.journal.state.all_attempts()),
@@ -346,31 +308,28 @@ fn message(parts: &Parts<'_>, run: &TaskRun<'_>, squashed: Option<&RevId>) -> St
         let message = parts.tree.repo.message_of(squashed?).ok()?;
         suggested_by_commit(&message)
     });
-    if let Some(merging) = &parts.tree.merging {
-        suggested = Some(SuggestedMessage {
-            subject: merging.subject.clone(),
-            body: suggested.map_or(String::new(), |it| it.body),
-        });
-    }
+    let (id, title) = (run.task.id.as_str(), &run.task.title);
     let plan = plan_name(&parts.tree.plan);
+    let mut subject = suggested.as_ref().map(|it| it.subject.clone());
+    if let Some(merging) = &parts.tree.merging {
+        subject = Some(merging.subject.clone());
+    }
     if let Some(form) = run.config.settings.commit_message.as_deref() {
-        let subject = suggested.as_ref().map_or(&run.task.title, |it| &it.subject);
         let facts = MessageFacts {
-            subject,
-            task: run.task.id.as_str(),
-            title: &run.task.title,
+            subject: subject.as_ref().unwrap_or(title),
+            task: id,
+            title,
             plan: &plan,
             changes: &run.journal.state.changes,
         };
-        let subject = formed(form, &facts);
+        subject = Some(formed(form, &facts));
+    }
+    if let Some(subject) = subject {
         let body = suggested.map_or(String::new(), |it| it.body);
         suggested = Some(SuggestedMessage { subject, body });
     }
     let mut trailers = vec![
-        (
-            "Sprag-Task".to_owned(),
-            task_value(&plan, run.task.id.as_str()),
-        ),
+        ("Sprag-Task".to_owned(), task_value(&plan, id)),
         ("Sprag-Run".to_owned(), parts.setup.run_link()),
     ];
     if parts.setup.config.settings.signoff {
@@ -378,12 +337,7 @@ fn message(parts: &Parts<'_>, run: &TaskRun<'_>, squashed: Option<&RevId>) -> St
         let author = format!("{} <{}>", author.name, author.email);
         trailers.push(("Signed-off-by".to_owned(), author));
     }
-    let message = compose(
-        suggested.as_ref(),
-        run.task.id.as_str(),
-        &run.task.title,
-        &trailers,
-    );
+    let message = compose(suggested.as_ref(), id, title, &trailers);
     parts.setup.redactor.redact(&message).into_owned()
 }
 
@@ -392,13 +346,12 @@ fn message(parts: &Parts<'_>, run: &TaskRun<'_>, squashed: Option<&RevId>) -> St
 /// # Errors
 /// When the run's own state cannot be read or written.
 pub(crate) fn recover_commit(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Result<()> {
-    let Some(commit) = run.journal.state.prepared.clone() else {
+    let prepared = run.journal.state.prepared.clone();
+    let landing = last_landing(&parts.setup.run_dir)?;
+    let Some((commit, intent)) = prepared.zip(landing) else {
         return Ok(());
     };
-    let Some(intent) = last_landing(&parts.setup.run_dir)? else {
-        return Ok(());
-    };
-    if intent.commit != commit || parts.tree.repo.base() != Some(commit.clone()) {
+    if intent.commit != commit || parts.tree.repo.base().as_ref() != Some(&commit) {
         return Ok(());
     }
     let files = run.journal.state.changes.clone();

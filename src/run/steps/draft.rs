@@ -20,12 +20,13 @@ use crate::run::state::pictures::names;
 use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
-use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::agent_turn::run_agent_with_its_files;
+use crate::run::steps::announce::retry_scheduled;
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
-use crate::run::steps::turn::{report_assessment, spend, turn_usage};
+use crate::run::steps::turn::{spend, turn_line, turn_usage};
 use crate::run::steps::wait::wait;
 use anyhow::Context as _;
 use std::fs;
@@ -73,11 +74,8 @@ async fn drafted(
     let mut problem: Option<Problem> = None;
     let mut last = None;
     for number in 1..=MAX_DRAFTS {
-        parts.emit.at(
-            Some(run.task.id.as_str()),
-            Some(number),
-            Some(run.drafting.turns + 1),
-        );
+        let (task, turn) = (run.task.id.as_str(), run.drafting.turns + 1);
+        parts.emit.at(Some(task), Some(number), Some(turn));
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
         }
@@ -86,9 +84,9 @@ async fn drafted(
             return Ok(Err(Outcome::Budget { message }));
         }
         if let Some(problem) = &problem {
-            let why = one_line(&problem.why, 500);
-            let line = RetryLine::new(RetryKind::Retry, number - 1, MAX_DRAFTS - 1, why);
-            parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
+            let (n, of, why) = (number - 1, MAX_DRAFTS - 1, one_line(&problem.why, 500));
+            let event = retry_scheduled(RetryKind::Retry, n, of, why, 0);
+            parts.emit.emit(event);
         }
         let mut text = prompt(&wanted.request, problem.as_ref());
         if let Some(section) = pictures(&names(&parts.setup.run_dir)) {
@@ -102,10 +100,8 @@ async fn drafted(
                 parts.warn(format!(
                     "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
                 ));
-                last = Some(outcome.unwrap_or(Outcome::NoValidDraft {
-                    drafts: number,
-                    why,
-                }));
+                let drafts = number;
+                last = Some(outcome.unwrap_or(Outcome::NoValidDraft { drafts, why }));
                 problem = Some(found);
             }
         }
@@ -122,11 +118,8 @@ enum Turn {
     Ended(Outcome),
 }
 
-/// A transient error.
-struct Transient {
-    why: String,
-    retry_after_ms: Option<u64>,
-}
+/// The assessment of a turn that a transient error ended.
+type Transient = Box<Assessment>;
 
 /// A turn, repeated after a wait as long as errors are transient, as in every run.
 async fn lasting_turn(
@@ -139,18 +132,14 @@ async fn lasting_turn(
     loop {
         run.drafting.drafts = number;
         run.drafting.turns += 1;
-        let turns = run.drafting.turns;
-        parts
-            .emit
-            .at(Some(run.task.id.as_str()), Some(number), Some(turns));
-        let Transient {
-            why,
-            retry_after_ms,
-        } = match turn(parts, run, number, turns, text.to_owned()).await? {
+        let (task, turns) = (run.task.id.as_str(), run.drafting.turns);
+        parts.emit.at(Some(task), Some(number), Some(turns));
+        let transient = match turn(parts, run, number, turns, text.to_owned()).await? {
             Ok(came) => return Ok(came),
             Err(transient) => transient,
         };
-        let ms = match run.policy.wait_ms(waits, retry_after_ms) {
+        let why = transient.detail;
+        let ms = match run.policy.wait_ms(waits, transient.retry_after_ms) {
             Ok(ms) => ms,
             Err(waits) => {
                 let message = format!("{why} ({waits})");
@@ -158,12 +147,8 @@ async fn lasting_turn(
             }
         };
         waits += 1;
-        let most = run.policy.waits;
-        let line = RetryLine {
-            delay_ms: ms,
-            ..RetryLine::new(RetryKind::Wait, waits, most, why)
-        };
-        parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
+        let event = retry_scheduled(RetryKind::Wait, waits, run.policy.waits, why, ms);
+        parts.emit.emit(event);
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Turn::Ended(by.outcome()));
@@ -198,11 +183,11 @@ async fn turn(
     let (raw, after) = parts.snapshot();
     let drafts = drafts_of(parts, &end, raw.as_deref());
     undo(parts, run, raw.as_deref(), &before)?;
-    for warning in &inspected.warnings {
-        parts.warn(warning.clone());
-    }
     let mut violations = parts.setup.violations();
     violations.extend(inspected.violations.iter().map(ToString::to_string));
+    for warning in inspected.warnings {
+        parts.warn(warning);
+    }
     let said = end.report.final_message.clone().unwrap_or_default();
     let file = RunFile::TurnMessage(turn_number);
     let kept = parts.setup.run_dir.write(file, said.as_bytes());
@@ -227,8 +212,8 @@ async fn turn(
         return Ok(Ok(Turn::Ended(interruption(reason).outcome())));
     }
     if is_told {
-        let (said, states) = ((&assessment, Vec::new()), (&before, &after));
-        report_assessment(&mut parts.emit, PURPOSE, said, states, &end, usage);
+        let line = turn_line(PURPOSE, &assessment, &before, &after, &end, usage);
+        parts.emit.emit(EventKind::TurnAssessed(Box::new(line)));
     }
     Ok(result_of(assessment, drafts))
 }
@@ -238,28 +223,21 @@ fn result_of(
     assessment: Assessment,
     drafts: Result<Box<Draft>, Problem>,
 ) -> Result<Turn, Transient> {
+    if assessment.kind == AssessmentKind::AgentTransient {
+        return Err(Box::new(assessment));
+    }
     let message = assessment.detail;
     let died = |outcome| {
-        let problem = Problem {
-            draft: String::new(),
-            why: message.clone(),
-        };
-        Turn::Invalid(problem, Some(outcome))
+        let (draft, why) = (String::new(), message.clone());
+        Turn::Invalid(Problem { draft, why }, Some(outcome))
     };
     Ok(match assessment.kind {
-        AssessmentKind::AgentTransient => {
-            return Err(Transient {
-                why: message,
-                retry_after_ms: assessment.retry_after_ms,
-            });
-        }
         AssessmentKind::AgentUnavailable => Turn::Ended(Outcome::AgentUnavailable { message }),
         AssessmentKind::PolicyViolation => Turn::Ended(Outcome::PolicyViolation { what: message }),
         AssessmentKind::FailedReport => {
             let summary = assessment.failed_report.map(|report| report.summary);
-            Turn::Ended(Outcome::FailedReport {
-                summary: summary.unwrap_or_default(),
-            })
+            let summary = summary.unwrap_or_default();
+            Turn::Ended(Outcome::FailedReport { summary })
         }
         AssessmentKind::AgentCrashed => died(Outcome::AgentCrashed {
             message: message.clone(),
@@ -312,11 +290,8 @@ fn undo(
             "the agent made commits while it drafted the plan; they were removed from the branch and kept under {kept}"
         ));
     }
-    let is_as_before = || -> bool {
-        let clean = raw.is_some_and(|raw| raw.changes.is_empty() && raw.uncounted.is_empty());
-        clean && before.tree().is_some()
-    };
-    if is_as_before() {
+    let is_clean = raw.is_some_and(|raw| raw.changes.is_empty() && raw.uncounted.is_empty());
+    if is_clean && before.tree().is_some() {
         return Ok(());
     }
     let exempt = parts.tree.exempt();
@@ -341,10 +316,8 @@ fn keep(
     wanted: &DraftRequest,
 ) -> anyhow::Result<Option<RevId>> {
     let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
-    let path = match &wanted.output {
-        Some(path) => path.clone(),
-        None => new_file(&work_tree, &draft.plan.title),
-    };
+    let new = || new_file(&work_tree, &draft.plan.title);
+    let path = wanted.output.clone().unwrap_or_else(new);
     if let Some(parent) = path.parent() {
         let made = fs::create_dir_all(parent);
         made.with_context(|| format!("{} cannot be made", parent.display()))?;
@@ -374,34 +347,27 @@ fn keep(
 
 /// The path of a new file, named after the plan.
 fn new_file(work_tree: &Path, title: &str) -> PathBuf {
-    let there = DIRECTORIES.iter().map(|name| work_tree.join(name));
-    let directory = there
-        .clone()
-        .find(|path| path.is_dir())
-        .unwrap_or_else(|| work_tree.join(DIRECTORIES[0]));
+    let mut there = DIRECTORIES.iter().map(|name| work_tree.join(name));
+    let there = there.find(|path| path.is_dir());
+    let directory = there.unwrap_or_else(|| work_tree.join(DIRECTORIES[0]));
     let stem = stem(title);
     let numbered = (2..).map(|n| format!("{stem}-{n}"));
     let names = std::iter::once(stem.clone()).chain(numbered);
     let mut paths = names.map(|name| directory.join(format!("{name}.yaml")));
-    paths
-        .find(|path| path.symlink_metadata().is_err())
-        .unwrap_or(directory)
+    let free = paths.find(|path| path.symlink_metadata().is_err());
+    free.unwrap_or(directory)
 }
 
 /// Commits only the plan's file. Landing the commit writes the file into the work tree.
 fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<RevId> {
     let in_tree = path
         .strip_prefix(parts.tree.repo.real().work_tree())
-        .with_context(|| format!("{} lies outside of the repository", path.display()))?
-        .as_os_str()
-        .as_bytes()
-        .to_vec();
-    let raw = parts
-        .snapshot()
-        .0
-        .context("the state of the work tree is unknown")?;
+        .with_context(|| format!("{} lies outside of the repository", path.display()))?;
+    let in_tree = in_tree.as_os_str().as_bytes();
+    let (raw, _) = parts.snapshot();
+    let raw = raw.context("the state of the work tree is unknown")?;
     let content = PlanContent {
-        path: in_tree.clone(),
+        path: in_tree.to_vec(),
         content: draft.text.clone().into_bytes(),
     };
     let title = without_references(&one_line(&draft.plan.title, 200));
@@ -412,7 +378,7 @@ fn commit(parts: &mut Parts<'_>, draft: &Draft, path: &Path) -> anyhow::Result<R
     parts.emit.emit(EventKind::CommitCreated {
         commit: intent.commit.0.clone(),
         subject: format!("{} ({})", intent.subject, short(&intent.commit)),
-        files: vec![display_path(&in_tree)],
+        files: vec![display_path(in_tree)],
     });
     Ok(intent.commit)
 }

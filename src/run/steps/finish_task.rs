@@ -13,9 +13,9 @@ use crate::git::RawSnapshot;
 use crate::run::state::emitter::Emitter;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun};
-use crate::run::state::plan_state::completed_at;
 use crate::run::state::setup::Setup;
 use crate::run::state::work_tree::{WorkTree, changed_paths, head_of};
+use crate::run::steps::commit::done_status;
 use crate::run::steps::landing::warn_of_submodules;
 use crate::secrets::redact::MASK;
 
@@ -31,35 +31,52 @@ pub fn finish_task(
     run: &mut TaskRun<'_>,
     outcome: &Outcome,
 ) -> anyhow::Result<()> {
-    if let Outcome::NoProgress {
-        preflight: true,
-        message,
-        ..
-    } = outcome
-    {
-        parts.emit.emit(EventKind::VerificationSkipped {
-            reason: message.clone(),
-        });
+    if is_stopped(outcome) {
+        let reason = outcome.message();
+        parts.emit.emit(EventKind::VerificationSkipped { reason });
     }
-    let ended = match outcome.task_end() {
-        TaskEnd::Done => {
-            let head = parts.last_snapshot().0.and_then(|raw| head_of(&raw));
-            if !parts.setup.config.settings.allow_dirty && head != parts.tree.repo.base() {
-                take_back_head(parts, run);
-            }
-            let passes = passes_original_tests(&parts.tree, run, outcome);
-            parts.tree.save_judged(Some(passes))?;
-            warn_of_items_left(&mut parts.emit, run);
-            finish_done(parts, run, outcome)?
+    let is_done = outcome.task_end() == TaskEnd::Done;
+    let commits = !parts.setup.config.settings.allow_dirty;
+    let mut patch = None;
+    if is_done {
+        let head = parts.last_snapshot().0.and_then(|raw| head_of(&raw));
+        if commits && head != parts.tree.repo.base() {
+            take_back_head(parts, run);
         }
-        _ => finish_undone(parts, run, outcome),
-    };
+        let passes = passes_original_tests(&parts.tree, run, outcome);
+        parts.tree.save_judged(Some(passes))?;
+        let is_left = |item: &TodoItem| item.status != TodoStatus::Completed;
+        if let Some(progress) = progress(&run.plan).filter(|_| run.plan.iter().any(is_left)) {
+            // Although the checks pass.
+            parts.warn(format!("task {}: {progress}", run.task.id));
+        }
+        if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
+            parts.tree.plan.set(&run.task.id, done_status(run));
+            if commits {
+                parts.tree.save_plan()?;
+            }
+        }
+        // Independent of which process of the run committed them.
+        let changes = run.journal.state.changes.iter().cloned();
+        parts.accounts.changed_files.extend(changes);
+    } else {
+        if commits {
+            take_back_head(parts, run);
+        }
+        warn_of_submodules(parts);
+        patch = save_patch(parts, run);
+        // A merge is made anew from its two sides, so the tree is restored for moving the branch back.
+        if parts.tree.merging.is_some() {
+            restore(parts);
+        }
+    }
+    let ended = ended(parts, run, outcome, patch);
     // The event comes first: a run that dies in between reports the end again instead of never.
     let (is_saved, files) = (ended.work.patch.is_some(), ended.work.changed_files.clone());
     parts.emit.emit(EventKind::TaskEnded(Box::new(ended)));
     parts.emit.ensure_stored()?;
     run.journal.finish(outcome.clone())?;
-    if outcome.task_end() != TaskEnd::Done {
+    if !is_done {
         let failed = FailedTask {
             id: &run.task.id,
             attempts: run.journal.state.all_attempts(),
@@ -75,68 +92,15 @@ pub fn finish_task(
 
 /// Whether the work of a task that is done is known to pass the original tests. The other side of a merge may have others.
 fn passes_original_tests(tree: &WorkTree, run: &TaskRun<'_>, outcome: &Outcome) -> bool {
-    let is_verified = matches!(
-        outcome.reason(),
-        Reason::Verified | Reason::AlreadySatisfied
-    );
+    let reason = outcome.reason();
+    let is_verified = matches!(reason, Reason::Verified | Reason::AlreadySatisfied);
     is_verified && run.config.settings.test_changes.is_proved() && tree.merging.is_none()
-}
-
-/// Warns of what the agent left of its plan, although the checks pass.
-fn warn_of_items_left(emit: &mut Emitter<'_>, run: &TaskRun<'_>) {
-    let is_left = |item: &TodoItem| item.status != TodoStatus::Completed;
-    if run.plan.iter().any(is_left)
-        && let Some(progress) = progress(&run.plan)
-    {
-        emit.warn(format!("task {}: {progress}", run.task.id));
-    }
-}
-
-fn finish_done(
-    parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
-    outcome: &Outcome,
-) -> anyhow::Result<TaskEnded> {
-    if matches!(outcome, Outcome::AlreadySatisfied { .. }) {
-        let update = StatusUpdate {
-            status: TaskStatus::Done,
-            attempts: Some(run.journal.state.all_attempts()),
-            completed_at: Some(completed_at()),
-        };
-        parts.tree.plan.set(&run.task.id, update);
-        if !parts.setup.config.settings.allow_dirty {
-            parts.tree.save_plan()?;
-        }
-    }
-    // Independent of which process of the run committed them.
-    parts
-        .accounts
-        .changed_files
-        .extend(run.journal.state.changes.iter().cloned());
-    Ok(ended(parts, run, outcome, None))
-}
-
-fn finish_undone(parts: &mut Parts<'_>, run: &TaskRun<'_>, outcome: &Outcome) -> TaskEnded {
-    if !parts.setup.config.settings.allow_dirty {
-        take_back_head(parts, run);
-    }
-    warn_of_submodules(parts);
-    let patch = save_patch(parts, run);
-    // A merge is made anew from its two sides, so the tree is restored for moving the branch back.
-    if parts.tree.merging.is_some() {
-        restore(parts);
-    }
-    ended(parts, run, outcome, patch)
 }
 
 /// Removes the agent's own unverified commits from the branch. They stay reachable under a reference.
 fn take_back_head(parts: &mut Parts<'_>, run: &TaskRun<'_>) {
-    match parts
-        .tree
-        .repo
-        .change()
-        .set_aside(&parts.setup.run_id, run.task.id.as_str())
-    {
+    let (run_id, task) = (&parts.setup.run_id, run.task.id.as_str());
+    match parts.tree.repo.change().set_aside(run_id, task) {
         Ok(None) => {}
         Ok(Some(kept)) => {
             // HEAD and refs differ from those at the start of the turn, so a resumed turn must not be
@@ -169,10 +133,8 @@ fn save_patch(parts: &mut Parts<'_>, run: &TaskRun<'_>) -> Option<String> {
     match saved {
         Ok(_) => Some(file.path().into_owned()),
         Err(error) => {
-            parts.warn(format!(
-                "the work could not be saved as a patch: {}",
-                with_causes(&error)
-            ));
+            let why = with_causes(&error);
+            parts.warn(format!("the work could not be saved as a patch: {why}"));
             None
         }
     }
@@ -191,53 +153,48 @@ fn patch_of(tree: &WorkTree, raw: &RawSnapshot) -> anyhow::Result<Vec<u8>> {
 /// Renames a patch from an earlier end of the task, because it may be the only copy of that work. A
 /// patch with the same content is from this end, in a process that died.
 fn keep_earlier(setup: &Setup, task: &str, patch: &[u8]) -> anyhow::Result<()> {
-    let Some(earlier) = setup.run_dir.read(RunFile::Patch(task)) else {
+    let earlier = setup.run_dir.read(RunFile::Patch(task));
+    let now = setup.redactor.redact_bytes(patch);
+    let Some(earlier) = earlier.filter(|earlier| *earlier != *now) else {
         return Ok(());
     };
-    if earlier == *setup.redactor.redact_bytes(patch) {
-        return Ok(());
-    }
     let mut names = (1_u32..).map(|number| format!("{task}-earlier-{number:02}"));
     let kept = |name: &String| setup.run_dir.read(RunFile::Patch(name));
     let free = names.find(|name| kept(name).is_none_or(|kept| kept == earlier));
     let name = free.unwrap_or_default();
-    setup.run_dir.write(RunFile::Patch(&name), &earlier)?;
-    Ok(())
+    let file = RunFile::Patch(&name);
+    setup.run_dir.write(file, &earlier).map(drop)
 }
 
 /// The patch with secrets masked. A masked patch may not apply.
 fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec<u8> {
-    let detector = setup.detector.as_ref();
-    let seen = detector.and_then(|detector| detector.find(&mut patch.as_slice()).ok());
-    if seen.is_none_or(|seen| seen.is_empty()) {
-        return patch;
-    }
-    emit.warn("secrets are masked in the patch of the failed work");
-    let masked = setup.redactor.redact_bytes(&patch).into_owned();
     let holds_one = |text: &[u8]| {
-        detector.is_some_and(|detector| {
+        setup.detector.as_ref().is_some_and(|detector| {
             let mut search = detector.search();
             search.read(text);
             !search.end().is_empty()
         })
     };
+    if !holds_one(&patch) {
+        return patch;
+    }
+    emit.warn("secrets are masked in the patch of the failed work");
+    let masked = setup.redactor.redact_bytes(&patch).into_owned();
     if !holds_one(&masked) {
         return masked;
     }
     // Secrets that masking misses: replace their whole lines, or else the whole patch.
-    let mut lines = Vec::with_capacity(masked.len());
-    for line in masked.split_inclusive(|byte| *byte == b'\n') {
+    let mask = format!("{MASK}\n").into_bytes();
+    let kept = |line| {
         if holds_one(line) {
-            lines.extend_from_slice(format!("{MASK}\n").as_bytes())
+            mask.as_slice()
         } else {
-            lines.extend_from_slice(line)
+            line
         }
-    }
-    if holds_one(&lines) {
-        format!("{MASK}\n").into_bytes()
-    } else {
-        lines
-    }
+    };
+    let lines = masked.split_inclusive(|byte| *byte == b'\n').map(kept);
+    let lines = lines.collect::<Vec<_>>().concat();
+    if holds_one(&lines) { mask } else { lines }
 }
 
 /// A task that failed.
@@ -270,10 +227,12 @@ pub fn restore_for_next(parts: &mut Parts<'_>, failed: FailedTask<'_>) {
         return;
     }
     restore(parts);
+    let is_blocked = failed.outcome.task_end() == TaskEnd::Blocked;
     let update = StatusUpdate {
-        status: match failed.outcome.task_end() {
-            TaskEnd::Blocked => TaskStatus::Blocked,
-            _ => TaskStatus::Failed,
+        status: if is_blocked {
+            TaskStatus::Blocked
+        } else {
+            TaskStatus::Failed
         },
         attempts: Some(failed.attempts),
         completed_at: None,
@@ -298,32 +257,28 @@ fn ended(
     let state = &run.journal.state;
     let committed =
         outcome.task_end() == TaskEnd::Done && !matches!(outcome, Outcome::AlreadySatisfied { .. });
+    let output = state.output.as_ref();
+    let output = output.filter(|_| outcome.task_end() == TaskEnd::Done);
     let (raw, now) = parts.last_snapshot();
     let raw = raw.map(|raw| parts.tree.without_new_plan(&raw));
     let left = raw.as_ref().map(changed_paths).unwrap_or_default();
-    let changed_files = if committed && left.is_empty() {
-        state.changes.clone()
-    } else {
-        left
-    };
+    let is_committed = committed && left.is_empty();
     TaskEnded {
         attempts: state.all_attempts().max(run.drafting.drafts),
         turns: state.turns() + run.drafting.turns,
         nudges: state.all_nudges(),
         changes_made: changes_made(state, &now, outcome),
-        work: TaskWork {
-            verifications: state.verifications,
-            history: history(state, outcome),
-            changed_files,
-            failing_tests: failing_tests(state, outcome),
-            evidence: evidence(state, outcome),
-            signals: state.signals.clone(),
-            held: state.held.clone(),
-            answer: answer(run, outcome),
-            structured_output: structured_output(state, outcome),
-            patch,
-            agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
+        changed_files: if is_committed {
+            state.changes.clone()
+        } else {
+            left
         },
+        failing_tests: failing_tests(state, outcome),
+        evidence: evidence(state, outcome),
+        signals: state.signals.clone(),
+        held: state.held.clone(),
+        answer: answer(run, outcome),
+        structured_output: output.and_then(|output| output.value()).cloned(),
         elsewhere: None,
         elapsed_ms: parts.emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),
@@ -340,21 +295,10 @@ fn answer(run: &TaskRun<'_>, outcome: &Outcome) -> Option<String> {
     Some(cap_chars(message.trim(), ANSWER_CHARS).into_owned())
 }
 
-/// The structured output of a task that is done.
-fn structured_output(state: &TaskState, outcome: &Outcome) -> Option<serde_json::Value> {
-    let given = state.output.as_ref()?.as_ref().ok();
-    given
-        .filter(|_| outcome.task_end() == TaskEnd::Done)
-        .cloned()
-}
-
 /// The tests that failed last. If the checks passed since, only the flaky ones.
 fn failing_tests(state: &TaskState, outcome: &Outcome) -> Vec<BlamedTest> {
-    let failed = state
-        .last_failure
-        .as_ref()
-        .map(|last| last.failed.as_slice());
-    let mut blamed = state.proofs.blame(failed.unwrap_or_default());
+    let failed = state.last_failure.as_ref();
+    let mut blamed = failed.map_or_else(Vec::new, |last| state.proofs.blame(&last.failed));
     let passed = matches!(
         outcome,
         Outcome::Verified { .. } | Outcome::AlreadySatisfied { verified: true }
@@ -400,7 +344,11 @@ fn history(state: &TaskState, outcome: &Outcome) -> Vec<HistoryEntry> {
 /// Whether the task leaves a changed tree. A preflight stop means that the last attempt changed nothing.
 /// The changes of an interrupted turn are visible only in the snapshot `now`.
 fn changes_made(state: &TaskState, now: &Snapshot, outcome: &Outcome) -> bool {
-    let is_stopped = matches!(outcome, Outcome::NoProgress { preflight, .. } if *preflight);
-    let start = state.task_start.as_ref().filter(|_| !is_stopped);
+    let start = state.task_start.as_ref().filter(|_| !is_stopped(outcome));
     start.is_some_and(|start| start.same_as(now) != Some(true))
+}
+
+/// Whether the pre-flight check has ended the task.
+fn is_stopped(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::NoProgress { preflight, .. } if *preflight)
 }

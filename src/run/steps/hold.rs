@@ -4,6 +4,7 @@
 use crate::commit_policy::entries::is_protected;
 use crate::domain::attempt::HeldBack;
 use crate::domain::settings::{AgentCommits, OnProtected};
+use crate::domain::text::some_of;
 use crate::git::{RawSnapshot, display_path};
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::{Parts, TaskRun};
@@ -26,14 +27,19 @@ pub(crate) fn hold_protected(
     let (Some(raw), after) = seen else {
         return (seen, None);
     };
-    if run.config.settings.on_protected == OnProtected::Block || has_own_commits(parts, run, &raw) {
+    let settings = &run.config.settings;
+    // Changes inside the agent's own commits, where these are kept, are not removed.
+    let keeps_commits =
+        settings.agent_commits == AgentCommits::Accept && head_of(&raw) != parts.tree.repo.base();
+    if settings.on_protected == OnProtected::Block || keeps_commits {
         return ((Some(raw), after), None);
     }
     let rules = rules(parts, &run.config.protected_paths);
     let changed = raw.changed_paths().into_iter();
     let protected = changed.filter(|entry| is_protected(entry, &rules));
     let mut paths: BTreeSet<Vec<u8>> = protected.map(|entry| entry.path).collect();
-    paths.extend(parts.tree.own_paths());
+    let own = parts.tree.uncommitted.own.iter();
+    paths.extend(own.map(|(path, _)| path.clone()));
     paths.retain(|path| !parts.tree.is_as_started(&raw, path));
     if paths.is_empty() {
         return ((Some(raw), after), None);
@@ -63,22 +69,16 @@ fn taken_out(
     let repo = parts.tree.repo.change();
     repo.restore_from_tree(&held, &start, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();
+    let patch = file.path().into_owned();
     parts.warn(format!(
-        "protected paths were changed; the changes were removed from task {} and kept as {}: {}",
+        "protected paths were changed; the changes were removed from task {} and kept as {patch}: {}",
         run.task.id,
-        file.path(),
         names.join(", ")
     ));
     Ok(HeldBack {
-        patch: file.path().into_owned(),
+        patch,
         paths: names,
     })
-}
-
-/// Whether the agent's own commits are kept: changes inside them are not removed.
-fn has_own_commits(parts: &Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) -> bool {
-    run.config.settings.agent_commits == AgentCommits::Accept
-        && head_of(raw) != parts.tree.repo.base()
 }
 
 /// Names what the agent has made and git ignores, and takes away the part that programs execute by themselves.
@@ -86,34 +86,21 @@ pub(crate) fn tell_ignored(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSn
     let name = format!("{}-held-ignored", run.task.id);
     let place = Path::new(&*RunFile::Patch(&name).path()).with_extension("");
     let to = parts.setup.run_dir.root().join(&place);
-    let (left, held) = parts
-        .tree
-        .hold_ignored(raw, &run.config.protected_paths, &to);
-    let named = |paths: &[String]| {
-        let more = match paths.len().saturating_sub(IGNORED_NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let first: Vec<&str> = paths
-            .iter()
-            .take(IGNORED_NAMED)
-            .map(String::as_str)
-            .collect();
-        format!("{}{more}", first.join(", "))
-    };
+    let protected = &run.config.protected_paths;
+    let (left, held) = parts.tree.hold_ignored(raw, protected, &to);
     if !held.is_empty() {
         parts.warn(format!(
             "protected paths that git ignores were made; they were removed from the work tree (kept in {} if \
              possible): {}",
             place.display(),
-            named(&held)
+            some_of(&held, IGNORED_NAMED)
         ));
     }
     if !left.is_empty() {
         parts.warn_once(&format!(
             "task {}: the agent has made or changed what no commit contains, since git ignores it or cannot read it: {}",
             run.task.id,
-            named(&left)
+            some_of(&left, IGNORED_NAMED)
         ));
     }
 }

@@ -30,24 +30,18 @@ pub(crate) enum Hooked {
 /// # Errors
 /// When an interpreter is missing.
 pub(crate) fn require_interpreters(setup: &Setup, repo: &Repo) -> Result<()> {
-    let hooks = if setup.commits() {
-        repo.hook_beginnings()
-    } else {
-        Vec::new()
-    };
+    if !setup.commits() {
+        return Ok(());
+    }
     let mut env = setup.env.iter();
     let search_path = env.find(|(name, _)| *name == "PATH");
-    let search_path = search_path.map(|(_, value)| value.as_os_str());
-    for (name, line) in hooks {
+    let search_path = search_path.map_or_else(Default::default, |(_, value)| value.clone());
+    let work_tree = repo.real().work_tree();
+    for (name, line) in repo.hook_beginnings() {
         let Some(program) = interpreter(&line) else {
             continue;
         };
-        let found = find_program(
-            program.as_ref(),
-            search_path.unwrap_or_default(),
-            repo.real().work_tree(),
-        );
-        if found.is_none() {
+        if find_program(program.as_ref(), &search_path, work_tree).is_none() {
             let why = format!(
                 "the {name} hook of the repository needs `{program}`, which is not installed"
             );
@@ -82,19 +76,17 @@ pub(crate) async fn ask_hooks(
     raw: &RawSnapshot,
     message: String,
 ) -> anyhow::Result<Hooked> {
-    let commit = (staged, raw);
-    match run_hook(parts, task, commit, (Hook::PreCommit, &message)).await? {
-        Hooked::Agreed(_) => {}
-        ended @ Hooked::Ended(_) => return Ok(ended),
+    if let Hooked::Ended(end) = run_hook(parts, task, staged, raw, Hook::PreCommit).await? {
+        return Ok(Hooked::Ended(end));
     }
     let hook = Hook::CommitMsg { message: &message };
-    let asked = run_hook(parts, task, commit, (hook, &message)).await?;
+    let asked = run_hook(parts, task, staged, raw, hook).await?;
     if !matches!(asked, Hooked::Ended(Observation::HookRejected { .. })) {
         return Ok(asked);
     }
     let bare = without_own_trailers(&message);
     let hook = Hook::CommitMsg { message: &bare };
-    let again = run_hook(parts, task, commit, (hook, &bare)).await?;
+    let again = run_hook(parts, task, staged, raw, hook).await?;
     if matches!(again, Hooked::Ended(Observation::HookRejected { .. })) {
         return Ok(asked);
     }
@@ -109,19 +101,21 @@ pub(crate) async fn ask_hooks(
 async fn run_hook(
     parts: &mut Parts<'_>,
     task: &TaskRun<'_>,
-    (staged, raw): (&Staged, &RawSnapshot),
-    (hook, message): (Hook<'_>, &str),
+    staged: &Staged,
+    raw: &RawSnapshot,
+    hook: Hook<'_>,
 ) -> anyhow::Result<Hooked> {
+    let message = match hook {
+        Hook::PreCommit => String::new(),
+        Hook::CommitMsg { message } => message.to_owned(),
+    };
     let Some(prepared) = parts.tree.repo.prepare_hook(&hook, staged)? else {
-        return Ok(Hooked::Agreed(message.to_owned()));
+        return Ok(Hooked::Agreed(message));
     };
     parts.tree.save_untracked(Some(raw))?;
     let mark = parts.tree.repo.mark_turn()?;
-    let mut env = parts.setup.environment(
-        Purpose::Check,
-        &task.config.settings.verify_env,
-        &mut parts.emit,
-    );
+    let passed = &task.config.settings.verify_env;
+    let mut env = (parts.setup).environment(Purpose::Check, passed, &mut parts.emit);
     env.extend(prepared.env.iter().cloned());
     let confined = parts.setup.isolation.policy(Purpose::Check);
     let spec = CommandSpec {
@@ -134,10 +128,8 @@ async fn run_hook(
         sandbox: confined.map(|policy| policy.and_write(prepared.writes())),
     };
     let mut kept = HeadTail::new(HOOK_OUTPUT, HOOK_OUTPUT);
-    let ended = run(&spec, &parts.setup.cancel, &mut |_, chunk: &[u8]| {
-        kept.push(chunk)
-    })
-    .await;
+    let mut on_output = |_, chunk: &[u8]| kept.push(chunk);
+    let ended = run(&spec, &parts.setup.cancel, &mut on_output).await;
     parts.setup.report_denied_hosts(&mut parts.emit);
     for warning in parts.tree.repo.change().undo_moved_refs(&mark, "a hook")? {
         parts.warn_once(&warning);
@@ -160,11 +152,10 @@ async fn run_hook(
     if !ended.exit.is_success() {
         return Ok(Hooked::Ended(refusal(hook, &ended.exit, kept)));
     }
-    let message = match hook {
-        Hook::PreCommit => message.to_owned(),
+    Ok(Hooked::Agreed(match hook {
+        Hook::PreCommit => message,
         Hook::CommitMsg { .. } => prepared.message()?,
-    };
-    Ok(Hooked::Agreed(message))
+    }))
 }
 
 fn refusal(hook: Hook<'_>, exit: &Exit, output: HeadTail) -> Observation {
@@ -172,12 +163,11 @@ fn refusal(hook: Hook<'_>, exit: &Exit, output: HeadTail) -> Observation {
         Hook::PreCommit => ("pre-commit", false),
         Hook::CommitMsg { .. } => ("commit-msg", true),
     };
-    let output = match output.into_text().trim() {
-        "" => String::new(),
-        output => format!(":\n{output}"),
-    };
+    let output = output.into_text();
+    let output = output.trim();
+    let colon = if output.is_empty() { "" } else { ":\n" };
     Observation::HookRejected {
-        message: format!("the {name} hook refused the commit ({exit}){output}"),
+        message: format!("the {name} hook refused the commit ({exit}){colon}{output}"),
         of_message,
     }
 }

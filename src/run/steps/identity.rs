@@ -5,17 +5,17 @@ use crate::git::{Identity, Repo};
 use crate::run::state::setup::Setup;
 
 /// The identity of GitHub's own bot, from its documentation.
-const BOT: (&str, &str) = (
+const BOT: [&str; 2] = [
     "github-actions[bot]",
     "41898282+github-actions[bot]@users.noreply.github.com",
-);
+];
 /// The identity if git has none configured.
-const NOBODY: (&str, &str) = ("sprag", "sprag@localhost");
+const NOBODY: [&str; 2] = ["sprag", "sprag@localhost"];
 
 /// The author of the commits of a run in this repository.
 pub(crate) fn identity_of_commits(in_actions: bool, repo: &Repo) -> Identity {
     if in_actions {
-        named(BOT.0, BOT.1)
+        named(BOT)
     } else {
         repo.configured_identity().unwrap_or_else(nobody)
     }
@@ -42,10 +42,10 @@ pub(crate) fn require_signature(setup: &Setup, repo: &Repo) -> Result<()> {
 
 /// The author if git has no identity configured.
 pub(crate) fn nobody() -> Identity {
-    named(NOBODY.0, NOBODY.1)
+    named(NOBODY)
 }
 
-fn named(name: &str, email: &str) -> Identity {
+fn named([name, email]: [&str; 2]) -> Identity {
     Identity {
         name: name.into(),
         email: email.into(),

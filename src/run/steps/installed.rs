@@ -23,7 +23,6 @@ pub struct Installed {
     /// The directories, relative to the work tree, with what setup commands have made.
     roots: BTreeSet<String>,
     /// The programs in them that no agent has installed.
-    #[serde(default)]
     programs: BTreeSet<String>,
     /// A digest of what each directory in them has, without those that programs make again while they run.
     seen: BTreeMap<String, String>,
@@ -63,10 +62,9 @@ impl Installed {
             // What is left makes a check fail, and is not passed over.
             let _ = remove_tree(&top.join(path));
         }
-        let changed = differing(&self.seen, &now.seen)
-            .filter(|(path, _)| counts_new || !self.is_addition(path))
-            .map(|(path, _)| self.package_of(path));
-        let changed: BTreeSet<String> = changed.collect();
+        let changed = differing(&self.seen, &now.seen).map(|(path, _)| path);
+        let changed = changed.filter(|path| counts_new || !self.is_addition(path));
+        let changed: BTreeSet<String> = changed.map(|path| self.package_of(path)).collect();
         changed.into_iter().collect()
     }
 
@@ -109,9 +107,8 @@ impl Installed {
     /// The package or program that a path belongs to: what lies on the innermost shelf around it.
     fn package_of(&self, path: &str) -> String {
         let ends = path.match_indices('/').map(|(end, _)| end);
-        let shelf = ends
-            .rev()
-            .find(|end| path.get(..*end).is_some_and(is_shelf));
+        let is_end = |end: &usize| path.get(..*end).is_some_and(is_shelf);
+        let shelf = ends.rev().find(is_end);
         let start = shelf.map_or(0, |end| end + 1);
         let below = path.get(start..).unwrap_or_default();
         let end = below.find('/').map_or(path.len(), |end| start + end);
@@ -124,13 +121,10 @@ fn differing<'a>(
     before: &'a BTreeMap<String, String>,
     now: &'a BTreeMap<String, String>,
 ) -> impl Iterator<Item = (&'a String, &'a String)> {
-    let changed = now
-        .iter()
-        .filter(move |(path, digest)| before.get(*path) != Some(*digest));
-    let gone = before
-        .iter()
-        .filter(move |(path, _)| !now.contains_key(*path));
-    changed.chain(gone)
+    let is_other = move |(path, digest): &(&String, &String)| before.get(*path) != Some(*digest);
+    let is_gone = move |(path, _): &(&String, &String)| !now.contains_key(*path);
+    let gone = before.iter().filter(is_gone);
+    now.iter().filter(is_other).chain(gone)
 }
 
 /// What is found in directories: a digest by path.
@@ -160,16 +154,12 @@ impl Found {
             let below = format!("{path}/{name}");
             if !is_directory(&entry) {
                 if is_shelf && !is_note(name) {
-                    let mut own = blake3::Hasher::new();
-                    add(&mut own, &entry);
-                    self.seen.insert(below, short(&own));
+                    self.seen.insert(below, stamp(&entry));
                 } else if !is_note(name) {
                     add(&mut hasher, &entry);
                 }
             } else if is_remade(name) {
-                let mut inside = blake3::Hasher::new();
-                add_all(&mut inside, &entry);
-                self.remade.insert(below, short(&inside));
+                self.remade.insert(below, stamp(&entry));
             } else {
                 if !is_shelf {
                     hasher.update(name.as_bytes());
@@ -233,13 +223,13 @@ fn add(hasher: &mut blake3::Hasher, path: &Path) {
         for number in [meta.mode().into(), meta.size(), meta.ino()] {
             hasher.update(&number.to_le_bytes());
         }
-        for time in [
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.ctime(),
-            meta.ctime_nsec(),
+        for (seconds, rest) in [
+            (meta.mtime(), meta.mtime_nsec()),
+            (meta.ctime(), meta.ctime_nsec()),
         ] {
-            hasher.update(&time.to_le_bytes());
+            hasher
+                .update(&seconds.to_le_bytes())
+                .update(&rest.to_le_bytes());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The steps that all of Sprag's commits share: staging, the identity, landing, and warnings about what
 //! a commit cannot contain.
 
+use crate::domain::event::EventKind;
 use crate::domain::protected_paths::ProtectedPaths;
 use crate::domain::snapshot::RevId;
 use crate::error::with_causes;
@@ -67,17 +68,14 @@ pub(crate) fn stage(
     let merging = parts.tree.merging.as_ref();
     let merged = merging.map(|merging| merging.theirs.clone());
     let parent = merging.map(|merging| merging.ours.clone()).or(parent);
-    let staged = match parts.tree.repo.change().stage(
-        permit,
-        &CommitRequest {
-            snapshot: raw,
-            plan,
-            parent,
-            merged,
-        },
-    )? {
-        Stage::Ready(staged) => staged,
-        Stage::Nothing => return Ok(None),
+    let request = CommitRequest {
+        snapshot: raw,
+        plan,
+        parent,
+        merged,
+    };
+    let Stage::Ready(staged) = parts.tree.repo.change().stage(permit, &request)? else {
+        return Ok(None);
     };
     Forbidden::unless_empty(of_staged(parts, protected, &staged).lines())?;
     Ok(Some(staged))
@@ -110,11 +108,24 @@ pub(crate) fn commit_plan(
     let Some(staged) = stage(parts, permit, raw, &nothing, plan, head_of(raw))? else {
         return Ok(None);
     };
+    let intent = prepare_landing(parts, staged, message)?;
+    land(parts, &intent)?;
+    Ok(Some(intent))
+}
+
+/// Makes the commit, and records it before the branch is moved.
+///
+/// # Errors
+/// When it cannot be made or recorded.
+pub(crate) fn prepare_landing(
+    parts: &mut Parts<'_>,
+    staged: Staged,
+    message: &str,
+) -> anyhow::Result<LandingIntent> {
     let identity = identity(parts);
     let intent = parts.tree.repo.commit_tree(staged, message, &identity)?;
     parts.setup.run_dir.write_json(RunFile::Landing, &intent)?;
-    land(parts, &intent)?;
-    Ok(Some(intent))
+    Ok(intent)
 }
 
 /// Warns of changes that no commit of this repository can contain.
@@ -134,16 +145,10 @@ pub(crate) fn warn_of_remaining_changes(parts: &mut Parts<'_>) {
     let (Some(raw), _) = parts.last_snapshot() else {
         return;
     };
-    let dirty: Vec<String> = raw
-        .dirty_paths()
-        .iter()
-        .map(|path| display_path(path))
-        .collect();
+    let dirty = raw.dirty_paths();
     if !dirty.is_empty() {
-        parts.warn(format!(
-            "the tree is not clean after the commit: {}",
-            dirty.join(", ")
-        ));
+        let names = display_paths(&dirty);
+        parts.warn(format!("the tree is not clean after the commit: {names}"));
     }
     if !raw.nested.is_empty() {
         let names = display_paths(&raw.nested);
@@ -155,15 +160,9 @@ pub(crate) fn warn_of_remaining_changes(parts: &mut Parts<'_>) {
 pub(crate) fn plan_name(state: &PlanState) -> String {
     let file = state.file.as_ref().and_then(|file| file.path.file_stem());
     let stem = file.map(|stem| stem.to_string_lossy().into_owned());
-    let name = state
-        .plan
-        .id
-        .clone()
-        .or(stem)
-        .unwrap_or_else(|| "prompt".into());
-    name.chars()
-        .map(|c| if c.is_control() || c == '/' { '-' } else { c })
-        .collect()
+    let name = state.plan.id.clone().or(stem);
+    let name = name.unwrap_or_else(|| "prompt".into());
+    name.replace(|c: char| c.is_control() || c == '/', "-")
 }
 
 /// The identity of commits: the bot's in GitHub Actions, else the one configured in git.
@@ -177,13 +176,45 @@ pub(crate) fn identity(parts: &mut Parts<'_>) -> Identity {
     identity
 }
 
+/// Commits the statuses that no task's commit contains: at most one commit, at the end of the plan.
+///
+/// # Errors
+/// When it cannot be made. The plan file is then unchanged.
+pub fn record_plan_end(parts: &mut Parts<'_>) -> anyhow::Result<()> {
+    parts.tree.save_plan()?;
+    if !parts.tree.plan.is_unsaved() || parts.setup.config.settings.allow_dirty {
+        return Ok(());
+    }
+    let (Some(raw), _) = parts.snapshot() else {
+        return Ok(());
+    };
+    if !raw.dirty_paths().is_empty() {
+        parts.warn("the plan's status could not be saved: the tree is dirty");
+        return Ok(());
+    }
+    let plan = parts.tree.plan.content(None)?;
+    let (name, run) = (plan_name(&parts.tree.plan), parts.setup.run_link());
+    let message = format!("[sprag] Record the status of {name}\n\nSprag-Run: {run}\n");
+    let intent = commit_plan(parts, &raw, plan, &message)?;
+    parts.tree.plan.saved();
+    if let Some(intent) = intent {
+        let files = parts.tree.plan.in_tree().map(display_path);
+        parts.emit.emit(EventKind::CommitCreated {
+            commit: intent.commit.0.clone(),
+            subject: intent.subject,
+            files: files.into_iter().collect(),
+        });
+    }
+    Ok(())
+}
+
 /// The commit that landed last, or was about to when the run died.
 ///
 /// # Errors
 /// When its record is damaged.
 pub(crate) fn last_landing(run_dir: &RunDir) -> anyhow::Result<Option<LandingIntent>> {
-    let bytes = run_dir.read(RunFile::Landing);
-    Ok(bytes
-        .map(|bytes| serde_json::from_slice(&bytes))
-        .transpose()?)
+    let Some(bytes) = run_dir.read(RunFile::Landing) else {
+        return Ok(None);
+    };
+    Ok(serde_json::from_slice(&bytes)?)
 }

@@ -74,7 +74,8 @@ impl<'l, 'e> Listener<'l, 'e> {
             // Once no more raw lines become events, they need not be split one by one: a flood has millions of them.
             if limiter.raw.is_used_up() && self.lines.is_at_line_start() {
                 let (plain, rest) = chunk.split_at(plain_lines(chunk));
-                limiter.skip_lines(plain);
+                limiter.dropped += memchr_iter(b'\n', plain).count() as u64;
+                limiter.reader.plain_lines(plain);
                 chunk = rest;
             }
             let line = memchr(b'\n', chunk).map_or(chunk.len(), |end| end + 1);
@@ -99,7 +100,15 @@ impl<'l, 'e> Listener<'l, 'e> {
     pub(super) fn finish(self) -> TurnOutput {
         let mut limiter = self.limiter;
         self.lines.finish(|line| limiter.line(&line));
-        limiter.report_dropped();
+        if limiter.dropped > 0 {
+            let line = format!(
+                "[sprag: {} more lines or events of this turn are in its transcript only]",
+                limiter.dropped
+            );
+            limiter
+                .emit
+                .emit(EventKind::Agent(AgentEvent::Raw { line }));
+        }
         let closed = self.log.finish().and_then(CappedLog::close);
         TurnOutput {
             reader: limiter.reader,
@@ -146,21 +155,6 @@ impl EventLimiter<'_, '_> {
             }
         }
     }
-
-    fn skip_lines(&mut self, lines: &[u8]) {
-        self.dropped += memchr_iter(b'\n', lines).count() as u64;
-        self.reader.plain_lines(lines);
-    }
-
-    fn report_dropped(&mut self) {
-        if self.dropped > 0 {
-            let line = format!(
-                "[sprag: {} more lines or events of this turn are in its transcript only]",
-                self.dropped
-            );
-            self.emit.emit(EventKind::Agent(AgentEvent::Raw { line }));
-        }
-    }
 }
 
 /// How many more events of a kind a turn may have, and their total size.
@@ -173,14 +167,10 @@ struct Allowance {
 impl Allowance {
     /// Whether an event of this size is allowed. After the first refusal, no event is.
     fn take(&mut self, bytes: usize) -> bool {
-        let left = self
-            .events
-            .checked_sub(1)
-            .zip(self.bytes.checked_sub(bytes));
-        match left {
-            Some((events, bytes)) => *self = Self { events, bytes },
-            None => self.events = 0,
-        }
+        let left = self.events.checked_sub(1);
+        let left = left.zip(self.bytes.checked_sub(bytes));
+        let (events, bytes) = left.unwrap_or_default();
+        *self = Self { events, bytes };
         left.is_some()
     }
 

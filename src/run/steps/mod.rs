@@ -1,7 +1,6 @@
 //! Step → effect → observation, with one file per kind of step.
 
 mod agent_end;
-mod agent_files;
 mod agent_turn;
 mod announce;
 mod builtin_turn;
@@ -19,7 +18,6 @@ mod landing;
 mod listen;
 mod moved;
 pub(super) mod originals;
-mod plan_end;
 mod plan_file;
 mod policy;
 mod prompt;
@@ -41,9 +39,9 @@ pub use announce::announce;
 pub use commit::commit;
 pub(crate) use draft::draft_plan;
 pub use finish_task::{FailedTask, finish_task, restore_for_next};
+pub use landing::record_plan_end;
 pub(crate) use landing::{identity, last_landing, plan_name};
 pub use moved::{Before, Moved, NotMoved, move_and_verify_with_reruns};
-pub use plan_end::record_plan_end;
 pub(crate) use policy::secrets_in;
 pub use prompt::first_prompt;
 pub use proof::prove;

@@ -1,10 +1,10 @@
 //! Moves the branch to existing commits once the checks pass on them.
 
-use crate::checks::Verification;
-use crate::domain::attempt::{BlamedTest, FailedCheck, ProofResult, Proofs};
+use crate::domain::attempt::{BlamedTest, ProofResult, Proofs};
 use crate::domain::checks::verdict::{Check, Verdict};
 use crate::domain::settings::{Baseline, KnownFailures};
 use crate::domain::snapshot::RevId;
+use crate::domain::text::some_of;
 use crate::git::TreeId;
 use crate::run::state::parts::Parts;
 use crate::run::steps::proof::baseline_of_commits;
@@ -44,16 +44,11 @@ pub struct Failing {
 impl fmt::Display for Failing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.checks.join(", "))?;
-        if self.tests.is_empty() {
-            Ok(())
-        } else {
-            let tests = self.tests.iter().take(NAMED).map(BlamedTest::says);
-            let named = tests.collect::<Vec<_>>().join(", ");
-            match self.tests.len().saturating_sub(NAMED) {
-                0 => write!(f, " ({named})"),
-                more => write!(f, " ({named} and {more} more)"),
-            }
+        let tests: Vec<String> = self.tests.iter().map(BlamedTest::says).collect();
+        if tests.is_empty() {
+            return Ok(());
         }
+        write!(f, " ({})", some_of(&tests, NAMED))
     }
 }
 
@@ -67,10 +62,8 @@ pub struct Before {
 impl Before {
     /// No results are known for this tree yet.
     pub fn at(tree: TreeId) -> Self {
-        Self {
-            tree,
-            known: Vec::new(),
-        }
+        let known = Vec::new();
+        Self { tree, known }
     }
 
     /// The result of these checks on the tree; `None` if the run was stopped.
@@ -152,10 +145,9 @@ async fn verify_moved(
         }
         seen.push(config);
         let (raw, _) = parts.last_snapshot();
-        let verification = run_checks(parts, config, raw.as_deref()).await?;
-        parts
-            .tree
-            .collect_artifacts(raw.as_deref(), &mut parts.emit);
+        let raw = raw.as_deref();
+        let verification = run_checks(parts, config, raw).await?;
+        parts.tree.collect_artifacts(raw, &mut parts.emit);
         let exempt = parts.tree.exempt();
         if let Err(error) = parts.tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");
@@ -168,37 +160,23 @@ async fn verify_moved(
         }
         let mut proofs = Proofs::default();
         if config.settings.baseline != Baseline::Off {
-            let found = before.baseline(parts, config).await?;
-            let Some(found) = found else {
+            proofs.baseline = before.baseline(parts, config).await?;
+            if proofs.baseline.is_none() {
                 return Ok(Moved::Back(NotMoved::Stopped));
-            };
-            proofs.baseline = Some(found);
+            }
         }
-        let failed = verification.failed();
-        let failing = Failing {
-            checks: verification.failing_checks(),
-            tests: match proofs.baseline {
-                Some(_) => proofs.blame(&failed),
-                None => Vec::new(),
-            },
-        };
-        if !is_tolerated(config, &verification, &proofs, &failed) {
-            return Ok(Moved::Back(NotMoved::Fails(failing)));
+        let (failed, checks) = (verification.failed(), verification.failing_checks());
+        let blamed = proofs.baseline.as_ref().map(|_| proofs.blame(&failed));
+        let tests = blamed.unwrap_or_default();
+        // Only known failures, if the settings accept them. After a failed build, nothing is known about the other
+        // checks, because they were skipped.
+        let is_tolerated = config.settings.known_failures == KnownFailures::Tolerate
+            && matches!(verification.verdict, Verdict::Failed { build: false, .. })
+            && proofs.were_red_before(&failed);
+        if !is_tolerated {
+            return Ok(Moved::Back(NotMoved::Fails(Failing { checks, tests })));
         }
-        known.extend(failing.tests);
+        known.extend(tests);
     }
     Ok(Moved::There(known))
-}
-
-/// Whether only known failures occur and the settings accept them. After a failed build, nothing is
-/// known about the other checks, because they were skipped.
-fn is_tolerated(
-    config: &TaskConfig,
-    verification: &Verification,
-    proofs: &Proofs,
-    failed: &[FailedCheck],
-) -> bool {
-    config.settings.known_failures == KnownFailures::Tolerate
-        && matches!(verification.verdict, Verdict::Failed { build: false, .. })
-        && proofs.were_red_before(failed)
 }

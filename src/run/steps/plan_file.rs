@@ -21,19 +21,16 @@ impl PlanBefore {
     /// Reads the plan file; `None` if the plan does not lie in the work tree. For a turn that is resumed
     /// after a crash, reads it from the last commit.
     pub fn read(tree: &WorkTree, is_taken_up: bool) -> Option<Self> {
-        let file = tree.plan.file.as_ref()?;
-        let in_tree = file.in_tree.clone()?;
+        let path = tree.plan.file.as_ref()?.path.clone();
+        let in_tree = tree.plan.in_tree()?.to_vec();
         let base = is_taken_up.then(|| tree.repo.base_file(&in_tree).ok().flatten());
-        let content = match base.flatten() {
-            Some(content) => content,
-            None => tree.repo.work_file(&in_tree, PLAN_LIMIT)?,
-        };
-        let permissions = file.path.symlink_metadata().ok();
+        let now = || tree.repo.work_file(&in_tree, PLAN_LIMIT);
+        let permissions = path.symlink_metadata().ok();
         Some(Self {
-            path: file.path.clone(),
-            in_tree,
-            content,
+            content: base.flatten().or_else(now)?,
             permissions: permissions.map(|meta| meta.permissions()),
+            path,
+            in_tree,
         })
     }
 
@@ -57,15 +54,13 @@ impl PlanBefore {
         }
         let right = tree.snapshot(emit);
         let nothing_else = right.1.tree().is_some() && right.1.tree() == before.tree();
-        match now.filter(|_| !nothing_else) {
-            None => right,
-            Some(words) => {
-                tree.repo.change();
-                match self.write(&words) {
-                    Ok(()) => tree.snapshot(emit),
-                    Err(_) => right,
-                }
-            }
+        let Some(words) = now.filter(|_| !nothing_else) else {
+            return right;
+        };
+        tree.repo.change();
+        match self.write(&words) {
+            Ok(()) => tree.snapshot(emit),
+            Err(_) => right,
         }
     }
 
@@ -82,11 +77,8 @@ impl PlanBefore {
     fn is_in_reach(&self, tree: &WorkTree) -> bool {
         let top = tree.repo.real().work_tree();
         let is_dir = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        let mut above = self
-            .path
-            .ancestors()
-            .skip(1)
-            .take_while(|path| *path != top);
+        let above = self.path.ancestors().skip(1);
+        let mut above = above.take_while(|path| *path != top);
         self.path.starts_with(top) && above.all(is_dir) && !is_dir(&self.path)
     }
 }

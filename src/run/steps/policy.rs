@@ -3,10 +3,8 @@
 
 use crate::commit_policy::entries::{Contents, Findings, PlanRule, Rules, judge, judge_text};
 use crate::domain::protected_paths::ProtectedPaths;
-use crate::domain::snapshot::RevId;
 use crate::git::{
-    BlobReader, Change, ChangedPath, GITLINK, GitError, OwnCommit, RawSnapshot, Repo, Staged,
-    display_path,
+    BlobReader, Change, ChangedPath, GITLINK, OwnCommit, RawSnapshot, Repo, Staged, display_path,
 };
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::PLAN_LIMIT;
@@ -122,40 +120,30 @@ pub(crate) fn new_tokens(tree: &WorkTree, staged: &Staged) -> Vec<String> {
 
 /// The locations of secrets in the work tree and, with `has_commits`, in the agent's own commits.
 pub(crate) fn secrets_in(parts: &Parts<'_>, raw: &RawSnapshot, has_commits: bool) -> Vec<String> {
-    let nothing = ProtectedPaths::default();
-    if parts.setup.detector.is_none() {
-        return Vec::new();
-    }
-    let mut findings = of_work(&parts.tree, raw, &rules(parts, &nothing));
-    let mut unread = None;
-    if let Some(head) = head_of(raw).filter(|_| has_commits) {
-        match secrets_in_commits(parts, &head) {
-            Ok(found) => findings.extend(found),
-            Err(error) => unread = Some(format!("the agent's commits cannot be read: {error}")),
-        }
-    }
-    findings.secret_lines().into_iter().chain(unread).collect()
-}
-
-/// Secrets in each commit, because the history keeps what the last commit no longer contains.
-fn secrets_in_commits(parts: &Parts<'_>, head: &RevId) -> Result<Findings, GitError> {
-    let mut findings = Findings::default();
     let Some(detector) = &parts.setup.detector else {
-        return Ok(findings);
+        return Vec::new();
     };
-    let commits = parts.tree.repo.commits_after_base(head)?;
     let nothing = ProtectedPaths::default();
-    let rules = Rules {
-        plan: None,
-        ..rules(parts, &nothing)
+    let mut rules = rules(parts, &nothing);
+    let mut findings = of_work(&parts.tree, raw, &rules);
+    let head = head_of(raw).filter(|_| has_commits);
+    // The history keeps what the last commit no longer contains.
+    let commits = head.map(|head| parts.tree.repo.commits_after_base(&head));
+    let (commits, unread) = match commits.transpose() {
+        Ok(commits) => (commits.unwrap_or_default(), None),
+        Err(error) => (
+            Vec::new(),
+            Some(format!("the agent's commits cannot be read: {error}")),
+        ),
     };
+    rules.plan = None;
     let objects = Objects::of(&parts.tree.repo);
     let place = "a commit by the agent";
     for OwnCommit { text, changed, .. } in &commits {
         findings.extend(judge(changed, &rules, &objects).in_place(place));
         findings.extend(judge_text(text, place, detector, &objects));
     }
-    Ok(findings)
+    findings.secret_lines().into_iter().chain(unread).collect()
 }
 
 /// The protected paths that one of the agent's own commits changes.
@@ -181,12 +169,8 @@ impl Contents for Work<'_> {
     /// An unreadable file counts as read, because it cannot be committed either.
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
         let Some(change) = self.changes.get(entry.path.as_slice()) else {
-            sink(
-                &self
-                    .repo
-                    .work_file(&entry.path, PLAN_LIMIT)
-                    .unwrap_or_default(),
-            );
+            let content = self.repo.work_file(&entry.path, PLAN_LIMIT);
+            sink(&content.unwrap_or_default());
             return true;
         };
         let Ok(Some(mut content)) = self.repo.new_content(change) else {

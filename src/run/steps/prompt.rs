@@ -6,8 +6,8 @@ use crate::domain::history::HistoryEntry;
 use crate::domain::outcome::short;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
-    FixPart, NudgeKind, Output, Part, PromptInput, Purpose, Retry, ReviewPart, TaskName, TaskText,
-    prompt, resumed_prompt,
+    FixPart, NudgeKind, Output, Part, PromptInput, Purpose, Retry, ReviewPart, prompt,
+    resumed_prompt,
 };
 use crate::domain::review::ReviewVerdict;
 use crate::domain::snapshot::{Head, Snapshot};
@@ -52,16 +52,10 @@ pub fn first_prompt(
         None if config.settings.tdd => Part::Red,
         None => Part::Implement,
     };
+    let mut input = input(state, task, part);
     let instructions = config.instructions();
-    let purpose = Purpose::Implement;
-    prompt(&input(
-        state,
-        task,
-        instructions.as_deref(),
-        "",
-        part,
-        purpose,
-    ))
+    input.instructions = instructions.as_deref();
+    prompt(&input)
 }
 
 /// Makes and saves the prompt of a turn.
@@ -77,9 +71,11 @@ pub(crate) fn write_prompt(
 ) -> anyhow::Result<Prompt> {
     let notes = parts.notes.shown(run.task.id.as_str());
     let pictures = pictures::names(&parts.setup.run_dir);
-    let diff = match run.row(key).expect {
-        Expect::Acceptable => diff(parts),
-        Expect::Pass | Expect::Fail | Expect::Answer => Diff::default(),
+    let is_review = run.row(key).expect == Expect::Acceptable;
+    let diff = if is_review {
+        diff(parts)
+    } else {
+        Diff::default()
     };
     let state = &run.journal.state;
     let mut status = status(purpose, state.current.as_ref(), &state.changes);
@@ -89,14 +85,33 @@ pub(crate) fn write_prompt(
     {
         status = format!("{status}; {written}");
     }
-    let text = prompt_text(
-        &parts.tree.plan,
-        run,
-        (key, purpose),
-        (&notes, &diff, &status),
-        &pictures,
-        resumed,
-    );
+    let history: Vec<HistoryEntry> = state.history_of_phase().cloned().collect();
+    let retry = retry(run, purpose, &history);
+    let instructions = run.config.instructions();
+    let mut input = input(&parts.tree.plan, run.task, part(run, key, &diff));
+    input.notes = &notes;
+    input.instructions = instructions.as_deref();
+    input.pictures = pictures;
+    input.purpose = match purpose {
+        TurnPurpose::Implement | TurnPurpose::Phase { .. } => Purpose::Implement,
+        TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
+            number: *n,
+            kind: *kind,
+            status: &status,
+            retry,
+        },
+        TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
+    };
+    let misfit = match &state.output {
+        Some(StructuredOutput::Misfit { why }) => Some(why.as_str()),
+        _ => None,
+    };
+    input.output = run.output(key).map(|schema| Output { schema, misfit });
+    let text = if resumed {
+        resumed_prompt(&input)
+    } else {
+        prompt(&input)
+    };
     keep_prompt(parts, text)
 }
 
@@ -118,89 +133,12 @@ pub(crate) fn keep_prompt(parts: &mut Parts<'_>, text: String) -> anyhow::Result
     })
 }
 
-fn prompt_text(
-    plan: &PlanState,
-    run: &TaskRun<'_>,
-    (key, purpose): (TurnKey, &TurnPurpose),
-    (notes, diff, status): (&str, &Diff, &str),
-    pictures: &[String],
-    resumed: bool,
-) -> String {
-    let state = &run.journal.state;
-    let history: Vec<HistoryEntry> = state.history_of_phase().cloned().collect();
-    let retry = retry(run, purpose, &history);
-    let purpose = match purpose {
-        TurnPurpose::Implement | TurnPurpose::Phase { .. } => Purpose::Implement,
-        TurnPurpose::Nudge { n, kind } => Purpose::Nudge {
-            number: *n,
-            kind: *kind,
-            status,
-            retry,
-        },
-        TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
-    };
-    let instructions = run.config.instructions();
-    let part = part(run, key, diff);
-    let mut input = input(
-        plan,
-        run.task,
-        instructions.as_deref(),
-        notes,
-        part,
-        purpose,
-    );
-    input.pictures = pictures.to_vec();
-    input.output = run.output(key).map(|schema| Output {
-        schema,
-        misfit: match &state.output {
-            Some(Err(why)) => Some(why),
-            _ => None,
-        },
-    });
-    if resumed {
-        resumed_prompt(&input)
-    } else {
-        prompt(&input)
-    }
-}
-
-fn input<'a>(
-    state: &'a PlanState,
-    task: &'a Task,
-    instructions: Option<&'a str>,
-    notes: &'a str,
-    part: Part<'a>,
-    purpose: Purpose<'a>,
-) -> PromptInput<'a> {
-    let plan = &state.plan;
-    let others = |done: bool| -> Vec<TaskName<'a>> {
-        plan.tasks
-            .iter()
-            .filter(|other| other.id != task.id && state.is_done(&other.id) == done)
-            .map(|other| TaskName {
-                id: other.id.as_str(),
-                title: &other.title,
-            })
-            .collect()
-    };
+/// A prompt for a part of a task, without what this turn adds.
+fn input<'a>(state: &'a PlanState, task: &'a Task, part: Part<'a>) -> PromptInput<'a> {
+    let ids = state.plan.tasks.iter().map(|task| &task.id);
     PromptInput {
-        plan_title: &plan.title,
-        goal: some(&plan.goal),
-        details: some(&plan.details),
-        task: TaskText {
-            id: task.id.as_str(),
-            title: &task.title,
-            description: some(&task.description),
-            acceptance: task.acceptance.iter().map(String::as_str).collect(),
-        },
-        done: others(true),
-        pending: others(false),
-        notes,
-        instructions,
-        pictures: Vec::new(),
-        output: None,
-        part,
-        purpose,
+        done: ids.filter(|id| state.is_done(id)).collect(),
+        ..PromptInput::of(&state.plan, task, part)
     }
 }
 
@@ -216,40 +154,32 @@ struct Diff {
 
 /// The work of the task, or the change under review, as a patch up to the size limit.
 fn diff(parts: &mut Parts<'_>) -> Diff {
-    let (patch, files) = match &parts.setup.reviewed {
-        Some(change) => {
-            let repo = &parts.tree.repo;
-            let files = repo.paths_between(&change.from, &change.to);
-            let patch = repo.patch_between(&change.from, &change.to);
-            (
-                patch.map_err(anyhow::Error::from),
-                files.unwrap_or_default(),
-            )
-        }
-        None => {
-            let (raw, _) = parts.last_snapshot();
-            let Some(raw) = raw else {
-                return Diff::default();
-            };
-            let patch = parts.tree.repo.patch(&raw);
-            (patch.map_err(anyhow::Error::from), changed_paths(&raw))
-        }
+    let (patch, files) = if let Some(change) = &parts.setup.reviewed {
+        let repo = &parts.tree.repo;
+        let files = repo.paths_between(&change.from, &change.to);
+        let patch = repo.patch_between(&change.from, &change.to);
+        (
+            patch.map_err(anyhow::Error::from),
+            files.unwrap_or_default(),
+        )
+    } else {
+        let (Some(raw), _) = parts.last_snapshot() else {
+            return Diff::default();
+        };
+        let patch = parts.tree.repo.patch(&raw);
+        (patch.map_err(anyhow::Error::from), changed_paths(&raw))
     };
-    let patch = match patch {
-        Ok(patch) => patch,
-        Err(error) => {
-            parts.warn(format!(
-                "the reviewer is not shown the diff, which could not be made: {}",
-                with_causes(&error)
-            ));
-            Vec::new()
-        }
-    };
-    let is_cut = patch.len() > DIFF_BYTES;
+    let patch = patch.unwrap_or_else(|error| {
+        let why = with_causes(&error);
+        parts.warn(format!(
+            "the reviewer is not shown the diff, which could not be made: {why}"
+        ));
+        Vec::new()
+    });
     let shown = patch.get(..DIFF_BYTES).unwrap_or(&patch);
     Diff {
         text: String::from_utf8_lossy(shown).into_owned(),
-        is_cut,
+        is_cut: patch.len() > DIFF_BYTES,
         files,
         compared_with: parts.setup.reviewed.as_ref().map(|it| it.base.clone()),
     }
@@ -262,6 +192,9 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
         let failure = state.last_failure.as_deref();
         failure.map_or("", |failure| failure.failing_output.as_str())
     };
+    let cycle = key.name.map_or(1, |name| name.cycle);
+    let last_cycle = run.policy.phases.last().map_or(1, |row| row.cycle);
+    let checks = run.config.checks.iter();
     match run.row(key).phase {
         Phase::Implement => Part::Implement,
         Phase::Test => Part::Test,
@@ -274,44 +207,26 @@ fn part<'a>(run: &'a TaskRun<'_>, key: TurnKey, diff: &'a Diff) -> Part<'a> {
             signals: state.signals.iter().map(Signal::says).collect(),
             is_cut: diff.is_cut,
             files: &diff.files,
-            checks: run
-                .config
-                .checks
-                .iter()
-                .map(|check| check.name.as_str())
-                .collect(),
+            checks: checks.map(|check| check.name.as_str()).collect(),
             grounds: state.grounds,
             findings: &state.findings,
-            answer: state.answer.as_deref().filter(|_| key_cycle(key) > 1),
-            round: (key_cycle(key), last_cycle(run)),
+            answer: state.answer.as_deref().filter(|_| cycle > 1),
+            round: (cycle, last_cycle),
             compared_with: diff.compared_with.as_deref(),
         }),
         Phase::Fix => {
-            let verdict = state.review.as_ref().map(|review| review.verdict);
+            let (review, hook) = (state.review.as_ref(), state.hook_message.as_deref());
+            let verdict = review.map(|review| review.verdict);
             let was_accepted = verdict == Some(ReviewVerdict::Acceptable);
+            let has_failed = was_accepted && hook.is_none();
             Part::Fix(FixPart {
                 findings: &state.findings,
-                review: state
-                    .review
-                    .as_ref()
-                    .map_or("", |review| review.text.as_str()),
-                hook: state.hook_message.as_deref(),
-                failing: if was_accepted && state.hook_message.is_none() {
-                    failing()
-                } else {
-                    ""
-                },
+                review: review.map_or("", |review| review.text.as_str()),
+                hook,
+                failing: if has_failed { failing() } else { "" },
             })
         }
     }
-}
-
-fn key_cycle(key: TurnKey) -> u32 {
-    key.name.map_or(1, |name| name.cycle)
-}
-
-fn last_cycle(run: &TaskRun<'_>) -> u32 {
-    run.policy.phases.last().map_or(1, |row| row.cycle)
 }
 
 fn retry<'a>(
@@ -328,31 +243,25 @@ fn retry<'a>(
     if number < 2 || !is_begun {
         return None;
     }
-    // What failed earlier says nothing about work that passes.
-    let refused = state.refused.as_deref();
-    let failure = state.last_failure.as_deref().filter(|_| refused.is_none());
-    Some(Retry {
+    let mut retry = Retry {
         number: number - 1,
         of: run.config.settings.max_retries,
-        refused,
+        refused: state.refused.as_deref(),
         cut_off: state.cut_off.as_deref(),
-        failing_checks: failure
-            .map(|failure| failure.failing_checks.iter().map(String::as_str).collect())
-            .unwrap_or_default(),
-        failing: failure.map_or("", |failure| failure.failing_output.as_str()),
-        blame: failure
-            .map(|failure| state.proofs.blame(&failure.failed))
-            .unwrap_or_default(),
-        hints: failure
-            .map(|failure| failure.hints.clone())
-            .unwrap_or_default(),
         commit_rejected: state.hook_message.as_deref(),
         history,
-    })
-}
-
-fn some(text: &str) -> Option<&str> {
-    (!text.is_empty()).then_some(text)
+        ..Retry::default()
+    };
+    // What failed earlier says nothing about work that passes.
+    let failure = state.last_failure.as_deref();
+    if let Some(failure) = failure.filter(|_| retry.refused.is_none()) {
+        let checks = failure.failing_checks.iter();
+        retry.failing_checks = checks.map(String::as_str).collect();
+        retry.failing = &failure.failing_output;
+        retry.blame = state.proofs.blame(&failure.failed);
+        retry.hints.clone_from(&failure.hints);
+    }
+    Some(retry)
 }
 
 /// The status of the tree in a nudge. Only an agent that ended with an error has changed something in its last turn.
@@ -364,9 +273,11 @@ fn status(purpose: &TurnPurpose, current: Option<&Snapshot>, changes: &[String])
         },
         _ => "HEAD is unknown".into(),
     };
-    let kind = NudgeKind::EndedWithError;
     let since = match purpose {
-        TurnPurpose::Nudge { kind: last, .. } if *last == kind => "",
+        TurnPurpose::Nudge {
+            kind: NudgeKind::EndedWithError,
+            ..
+        } => "",
         _ => " as before this turn",
     };
     match changes {

@@ -7,14 +7,12 @@ use crate::domain::attempt::{
 use crate::domain::checks::Reported;
 use crate::domain::checks::tests_changed::is_test;
 use crate::domain::checks::verdict::Verdict;
+use crate::domain::duration::millis;
 use crate::domain::event::EventKind;
 use crate::domain::settings::ProveNewTests;
 use crate::domain::snapshot::Snapshot;
-use crate::git::{
-    CommitError, GitError, RawSnapshot, SwapError, TreeId, display_path, display_paths,
-};
+use crate::git::{RawSnapshot, SwapError, TreeId, display_path, display_paths};
 use crate::run::state::accounts::CheckMemory;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::parts::{Parts, TaskRun};
 use crate::run::state::work_tree::WorkTree;
 use crate::run::steps::check_changes::CheckChanges;
@@ -47,18 +45,6 @@ impl From<SwapError> for NoResult {
     }
 }
 
-impl From<CommitError> for NoResult {
-    fn from(error: CommitError) -> Self {
-        SwapError::from(error).into()
-    }
-}
-
-impl From<GitError> for NoResult {
-    fn from(error: GitError) -> Self {
-        SwapError::from(error).into()
-    }
-}
-
 /// Runs the checks on the tree that a proof is about, restores the work tree, and returns the result.
 ///
 /// # Errors
@@ -68,7 +54,7 @@ pub async fn prove(
     run: &mut TaskRun<'_>,
     proof: Proof,
 ) -> anyhow::Result<Observation> {
-    let began = begin(&mut parts.emit, proof);
+    let began = parts.emit.begin_proof(proof);
     let fingerprint = parts.last_snapshot().1.tree().cloned();
     // A merge starts from a tree with conflict markers, which cannot be a baseline.
     let known =
@@ -86,22 +72,23 @@ pub async fn prove(
         }
         Err(NoResult::Failed(error)) => return Err(error),
     };
-    let elapsed_ms = parts.emit.elapsed_ms();
-    let took = elapsed_ms.saturating_sub(began);
     let proved = Proved {
         proof,
         tree: fingerprint,
         result,
         reported,
         only_with,
-        elapsed_ms,
+        elapsed_ms: parts.emit.elapsed_ms(),
     };
-    let result = run.journal.state.proofs.weighed(&proved);
-    let line = line_of(proof, &result, run.journal.state.attempt(), took);
+    let state = &run.journal.state;
+    let line = ProofLine {
+        attempt: state.attempt(),
+        elapsed_ms: proved.elapsed_ms.saturating_sub(began),
+        ..state.proofs.weighed(&proved).line(proof)
+    };
     let is_told = run.config.settings.prove_new_tests == ProveNewTests::Warn;
     if is_told && proof == Proof::NewTests && line.result != ProofWord::Failed {
-        let tests = new_tests(&run.journal.state).join(", ");
-        let says = line.says();
+        let (tests, says) = (new_tests(state).join(", "), line.says());
         parts.warn(format!("task {}: {says} ({tests})", run.task.id));
     }
     parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
@@ -114,25 +101,6 @@ fn new_tests(state: &TaskState) -> &[String] {
         &state.tests.changed
     } else {
         &state.tests.added
-    }
-}
-
-/// Emits the start of a proof. Returns its time on the run's clock.
-fn begin(emit: &mut Emitter<'_>, proof: Proof) -> u64 {
-    let began = emit.elapsed_ms();
-    emit.proving(Some(proof));
-    emit.emit(EventKind::ProofStarted {});
-    began
-}
-
-/// The event line of a proof.
-fn line_of(proof: Proof, result: &ProofResult, attempt: u32, elapsed_ms: u64) -> ProofLine {
-    ProofLine {
-        proof,
-        result: result.word(),
-        details: result.details(),
-        attempt,
-        elapsed_ms,
     }
 }
 
@@ -159,22 +127,30 @@ async fn on_its_tree(
     proof: Proof,
 ) -> Result<Found, NoResult> {
     let (raw, before) = parts.snapshot();
-    let raw = raw.ok_or_else(|| NoResult::Unknown("the work tree could not be read".into()))?;
+    let raw = raw.ok_or_else(|| NoResult::Unknown(UNREAD.into()))?;
     let changes = parts.tree.check_changes(&raw, &run.config);
     if let Some(why) = cannot_prove(run, proof, &changes) {
         return Err(NoResult::Unknown(why));
     }
-    let ran = on_tree_of(parts, &run.config, &raw, proof, &changes).await?;
-    if proof == Proof::OldTests && !ran.rewritten.is_empty() {
-        let start = parts.tree.repo.base_tree();
-        if !is_rewritten_on(parts, &run.config, &raw, &start, &ran.rewritten).await? {
-            let paths: Vec<Vec<u8>> = ran.rewritten.into_keys().collect();
-            let why = "the checks changed the original files";
-            return Err(NoResult::Unknown(format!(
-                "{why}: {}",
-                display_paths(&paths)
-            )));
-        }
+    let mut trial = Trial {
+        parts,
+        config: &run.config,
+        raw: &raw,
+        changes: &changes,
+    };
+    let ran = trial.on_tree_of(proof).await?;
+    if proof == Proof::OldTests
+        && !ran.rewritten.is_empty()
+        && !trial.is_rewritten_at_start(&ran.rewritten).await?
+    {
+        let paths: Vec<Vec<u8>> = ran.rewritten.into_keys().collect();
+        let paths = display_paths(&paths);
+        let why = format!("the checks changed the original files: {paths}");
+        return Err(NoResult::Unknown(why));
+    }
+    let (mut result, reported, _) = found(&ran.verification);
+    if proof == Proof::NewTests {
+        result = trial.because_of_new_tests(run, result).await?;
     }
     if proof == Proof::Flake {
         let memory = &mut parts.accounts.checks;
@@ -184,82 +160,273 @@ async fn on_its_tree(
             return Err(NoResult::Unknown(why.into()));
         }
     }
-    let (result, reported, _) = found(&ran.verification);
-    if proof == Proof::NewTests {
-        let result = because_of_new_tests(parts, run, &raw, result).await?;
-        return Ok((result, reported, None));
-    }
     Ok((result, reported, ran.only_with))
 }
 
-/// Runs the checks on the tree that a proof is about.
-async fn on_tree_of(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    proof: Proof,
-    changes: &CheckChanges,
-) -> Result<Ran, NoResult> {
-    let other = match proof {
-        Proof::OldTests => return on_old_tests(parts, config, raw, changes).await,
-        Proof::Flake => parts.tree.repo.write_snapshot_tree(raw)?,
-        Proof::Baseline => start_of(&parts.tree),
-        Proof::NewTests => with_new_tests(&parts.tree, raw, changes)?,
-    };
-    on_other_tree(parts, config, raw, proof, &other, &BTreeSet::new()).await
+/// The work of a task, on which or instead of which the checks run again.
+struct Trial<'a, 'e> {
+    parts: &'a mut Parts<'e>,
+    config: &'a TaskConfig,
+    raw: &'a RawSnapshot,
+    changes: &'a CheckChanges,
 }
 
-/// Runs the checks on the work with what judged it before.
-async fn on_old_tests(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-) -> Result<Ran, NoResult> {
-    if !changes.tests.left.is_empty() {
-        let (now, away) = (parts.tree.repo.write_snapshot_tree(raw)?, &changes.away);
-        let ran = on_other_tree(parts, config, raw, Proof::OldTests, &now, away).await?;
-        // A new test may need what no commit contains, and the original tests do not.
-        if !changes.tests.are_rewritten() || !ran.has_passed() {
-            return Ok(ran);
-        }
-    }
-    parts.accounts.checks.rebuilds = changes.are_others_than_tests();
-    let ran = on_either_old_tree(parts, config, raw, changes).await;
-    parts.accounts.checks.rebuilds = false;
-    ran
-}
+const UNREAD: &str = "the work tree could not be read";
 
-/// New tests may need what judges now, and sources may need the new tests, so that there are two trees with what judged
-/// before: either that passes is enough.
-async fn on_either_old_tree(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-) -> Result<Ran, NoResult> {
-    let all = BTreeSet::new();
-    let first = on_old_tree(parts, config, raw, changes, &all, false).await;
-    let has_failed = match &first {
-        Ok(ran) => !ran.has_passed(),
-        Err(NoResult::Unknown(_)) => true,
-        Err(NoResult::Stopped | NoResult::Failed(_)) => false,
-    };
-    let mut ran = if has_failed && !changes.new_tests.is_empty() {
-        match on_old_tree(parts, config, raw, changes, &all, true).await {
-            Ok(again) if again.has_passed() => again,
-            Ok(_) | Err(NoResult::Unknown(_)) => first?,
-            stopped => return stopped,
-        }
-    } else {
-        first?
-    };
-    if finds_only_what_was_restored(&ran.verification, changes) {
-        ran.verification.verdict = Verdict::Passed;
-    } else if ran.has_failed() {
-        ran.only_with = needed(parts, config, raw, changes).await?;
+impl Trial<'_, '_> {
+    /// Runs the checks on the tree that a proof is about.
+    async fn on_tree_of(&mut self, proof: Proof) -> Result<Ran, NoResult> {
+        let tree = &self.parts.tree;
+        let other = match proof {
+            Proof::OldTests => return self.on_old_tests().await,
+            Proof::Flake => self.work()?,
+            Proof::Baseline => start_of(tree),
+            Proof::NewTests => {
+                let old = self.changes.old.iter().map(|(path, _)| path);
+                let paths = old.chain(&self.changes.new_tests).cloned().collect();
+                let nothing = BTreeMap::new();
+                let start = start_of(tree);
+                let (work, repo) = (self.work()?, &tree.repo);
+                let composed = repo.compose_tree(&start, &work, &paths, &nothing);
+                composed.map_err(SwapError::from)?
+            }
+        };
+        self.on_other_tree(proof, &other, &BTreeSet::new()).await
     }
-    Ok(ran)
+
+    /// The tree of the work.
+    fn work(&self) -> Result<TreeId, SwapError> {
+        Ok(self.parts.tree.repo.write_snapshot_tree(self.raw)?)
+    }
+
+    /// Runs the checks on the work with what judged it before.
+    async fn on_old_tests(&mut self) -> Result<Ran, NoResult> {
+        let changes = self.changes;
+        if !changes.tests.left.is_empty() {
+            let (now, away) = (self.work()?, &changes.away);
+            let ran = self.on_other_tree(Proof::OldTests, &now, away).await?;
+            // A new test may need what no commit contains, and the original tests do not.
+            if !changes.tests.are_rewritten() || !ran.has_passed() {
+                return Ok(ran);
+            }
+        }
+        self.parts.accounts.checks.rebuilds = changes.are_others_than_tests();
+        let ran = self.on_either_old_tree().await;
+        self.parts.accounts.checks.rebuilds = false;
+        ran
+    }
+
+    /// New tests may need what judges now, and sources may need the new tests, so that there are two trees with what
+    /// judged before: either that passes is enough.
+    async fn on_either_old_tree(&mut self) -> Result<Ran, NoResult> {
+        let all = BTreeSet::new();
+        let first = self.on_old_tree(&all, false).await;
+        let has_failed = match &first {
+            Ok(ran) => !ran.has_passed(),
+            Err(why) => matches!(why, NoResult::Unknown(_)),
+        };
+        let mut ran = if has_failed && !self.changes.new_tests.is_empty() {
+            match self.on_old_tree(&all, true).await {
+                Ok(again) if again.has_passed() => again,
+                Ok(_) | Err(NoResult::Unknown(_)) => first?,
+                stopped => return stopped,
+            }
+        } else {
+            first?
+        };
+        if finds_only_what_was_restored(&ran.verification, self.changes) {
+            ran.verification.verdict = Verdict::Passed;
+        } else if ran.has_failed() {
+            ran.only_with = self.needed().await?;
+        }
+        Ok(ran)
+    }
+
+    /// The changed file on which the pass depends, if it is found: the first ones are left as the work has them, in
+    /// halves.
+    async fn needed(&mut self) -> anyhow::Result<Option<String>> {
+        let files: Vec<&Vec<u8>> = self.changes.old.iter().map(|(path, _)| path).collect();
+        // With as many files as `fails` it fails, and with as many as `passes` it passes.
+        let (mut fails, mut passes) = (0, files.len());
+        for _ in 0..MAX_SEARCHES {
+            if passes - fails <= 1 {
+                break;
+            }
+            let middle = usize::midpoint(fails, passes);
+            let kept = files[..middle].iter().map(|path| (*path).clone()).collect();
+            match self.on_old_tree(&kept, true).await {
+                Ok(ran) if ran.has_passed() => passes = middle,
+                Ok(ran) if ran.has_failed() => fails = middle,
+                Err(NoResult::Failed(error)) => return Err(error),
+                _ => return Ok(None),
+            }
+        }
+        let found = files.get(fails).filter(|_| passes - fails == 1);
+        Ok(found.map(|path| display_path(path)))
+    }
+
+    /// Runs the checks on the work with what judged it before, except these files. New tests that cannot rule the
+    /// others may stay.
+    async fn on_old_tree(
+        &mut self,
+        kept: &BTreeSet<Vec<u8>>,
+        keeps_new: bool,
+    ) -> Result<Ran, NoResult> {
+        let (other, away) = (self.old_tree(kept, keeps_new)?, &self.changes.away);
+        self.on_other_tree(Proof::OldTests, &other, away).await
+    }
+
+    fn old_tree(&self, kept: &BTreeSet<Vec<u8>>, keeps_new: bool) -> Result<TreeId, SwapError> {
+        let (tree, changes) = (&self.parts.tree, self.changes);
+        let mut all: BTreeMap<&TreeId, BTreeSet<Vec<u8>>> = BTreeMap::new();
+        let (start, base) = (start_of(tree), tree.repo.base_tree());
+        for (path, from) in changes.old.iter().filter(|(path, _)| !kept.contains(path)) {
+            // A merge starts from another tree than the base.
+            let from = if *from == base { &start } else { from };
+            all.entry(from).or_default().insert(path.clone());
+        }
+        // What lies beside the work and has only the name of a test may be a part of it, which the tests judge.
+        let is_apart = |path: &&Vec<u8>| {
+            let path = display_path(path);
+            let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
+            changes.are_others_than_tests() || is_test(&format!("{dir}/"))
+        };
+        if !keeps_new {
+            let apart = changes.new_tests.iter().filter(is_apart).cloned();
+            all.entry(&start).or_default().extend(apart);
+        }
+        let mut composed = self.work()?;
+        for (from, mut paths) in all {
+            let mut mixed = changes.mixed.clone();
+            mixed.retain(|path, _| paths.contains(path));
+            paths.retain(|path| !mixed.contains_key(path));
+            composed = tree.repo.compose_tree(&composed, from, &paths, &mixed)?;
+        }
+        Ok(composed)
+    }
+
+    /// Whether the checks make the same of the original files on the tree on which the task started, as formatters
+    /// do. Then it is not the work that changes them.
+    async fn is_rewritten_at_start(&mut self, rewritten: &Contents) -> Result<bool, NoResult> {
+        let (start, nothing) = (self.parts.tree.repo.base_tree(), BTreeSet::new());
+        match self.on_other_tree(Proof::Baseline, &start, &nothing).await {
+            Ok(ran) => {
+                let mut all = rewritten.iter();
+                Ok(all.all(|(path, content)| ran.rewritten.get(path) == Some(content)))
+            }
+            Err(NoResult::Unknown(_)) => Ok(false),
+            Err(stopped) => Err(stopped),
+        }
+    }
+
+    /// What a run with the new tests shows of them. Unless their own files name the failures, this takes the result
+    /// on the tree on which the task started, where something may have failed before.
+    async fn because_of_new_tests(
+        &mut self,
+        run: &TaskRun<'_>,
+        result: ProofResult,
+    ) -> Result<ProofResult, NoResult> {
+        let state = &run.journal.state;
+        if result.word() != ProofWord::Failed || state.are_red_tests_changed() {
+            return Ok(result);
+        }
+        if let Some(own) = result.failures_in(new_tests(state)) {
+            return Ok(own);
+        }
+        let known = known_baseline(&self.parts.accounts.checks, run, Proof::Baseline);
+        let known = known.map(|(before, ..)| before);
+        let before = match known.or_else(|| state.proofs.baseline.clone()) {
+            Some(before) => before,
+            None => self.baseline_on(&self.parts.tree.repo.base_tree()).await?,
+        };
+        Ok(result.because_of_new_tests(&before))
+    }
+
+    /// The result of the checks on the tree before the work.
+    async fn baseline_on(&mut self, start: &TreeId) -> Result<ProofResult, NoResult> {
+        let nothing = BTreeSet::new();
+        match self.on_other_tree(Proof::Baseline, start, &nothing).await {
+            Ok(ran) => Ok(result_of(&ran.verification)),
+            Err(NoResult::Unknown(why)) => Ok(ProofResult::Unknown { why }),
+            Err(stopped) => Err(stopped),
+        }
+    }
+
+    /// Runs the checks on another tree in place of the work, without the files in `away`, then restores the work.
+    async fn on_other_tree(
+        &mut self,
+        proof: Proof,
+        other: &TreeId,
+        away: &BTreeSet<Vec<u8>>,
+    ) -> Result<Ran, NoResult> {
+        let put = self.parts.tree.repo.change().swap_to(self.raw, other, away);
+        let tree = &self.parts.tree;
+        let put = put.map(|differing| {
+            renew_declaring(tree.repo.real().work_tree(), &differing);
+            forget_compiled(tree, differing.iter());
+            contents(tree, &differing)
+        });
+        let ran = match &put {
+            Ok(there) => Some(self.checks_on(proof, there).await),
+            Err(_) => None,
+        };
+        // The work is restored in every case.
+        forget_compiled(&self.parts.tree, put.iter().flat_map(Contents::keys));
+        let exempt = self.parts.tree.exempt();
+        let back = self.parts.tree.repo.swap_back(&exempt);
+        back.context("`sprag run --resume` tries again to restore the work")?;
+        let restored = self.parts.last_snapshot();
+        let (tree, emit) = (&mut self.parts.tree, &mut self.parts.emit);
+        tree.collect_artifacts_of(restored, Some(self.raw), emit);
+        put?;
+        let Some(ran) = ran.transpose()? else {
+            return Err(NoResult::Unknown("the checks were not run".into()));
+        };
+        if ran.verification.verdict == Verdict::Aborted {
+            return Err(NoResult::Stopped);
+        }
+        Ok(ran)
+    }
+
+    /// Runs the checks on the tree that is in place, whose files that differ from the work are as in `there`.
+    async fn checks_on(&mut self, proof: Proof, there: &Contents) -> anyhow::Result<Ran> {
+        let (parts, config, raw) = (&mut *self.parts, self.config, Some(self.raw));
+        let mut left = Snapshot::Known(Arc::new(self.raw.known.clone()));
+        let mut verification = match proof {
+            Proof::Flake => check_work(parts, config, raw).await?,
+            Proof::Baseline => {
+                let mut limited = config.clone();
+                let limit = millis(config.settings.baseline_limit);
+                let timeouts = limited.checks.iter_mut().map(|check| &mut check.timeout_ms);
+                timeouts.for_each(|timeout| *timeout = limit.min(*timeout));
+                run_checks(parts, &limited, raw).await?
+            }
+            Proof::OldTests | Proof::NewTests => run_checks(parts, config, raw).await?,
+        };
+        let changed = |tree: &WorkTree| {
+            let mut now = contents(tree, there.keys());
+            now.retain(|path, content| there.get(path) != Some(content));
+            now
+        };
+        let rewritten = changed(&parts.tree);
+        // A linter may fail because it has mended what it was given.
+        let has_failed = matches!(verification.verdict, Verdict::Failed { .. });
+        if proof == Proof::OldTests && has_failed && !rewritten.is_empty() {
+            let again = run_checks(parts, config, raw).await;
+            if changed(&parts.tree) == rewritten {
+                verification = again?;
+            }
+        }
+        if proof == Proof::Flake {
+            left = parts.tree.collect_artifacts(raw, &mut parts.emit).1;
+        }
+        Ok(Ran {
+            verification,
+            left,
+            rewritten,
+            only_with: None,
+        })
+    }
 }
 
 /// Whether only linters failed, and all of their findings are in files that were put back: they say nothing of the work.
@@ -267,15 +434,10 @@ fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChan
     let Verdict::Failed { .. } = verification.verdict else {
         return false;
     };
-    let restored: BTreeSet<String> = changes
-        .old
-        .iter()
-        .map(|(path, _)| display_path(path))
-        .collect();
-    let mut failed = verification
-        .results
-        .iter()
-        .filter(|result| result.outcome.is_failure());
+    let restored = changes.old.iter().map(|(path, _)| display_path(path));
+    let restored: BTreeSet<String> = restored.collect();
+    let results = verification.results.iter();
+    let mut failed = results.filter(|result| result.outcome.is_failure());
     failed.all(|result| {
         let is_there =
             |path: &Option<String>| path.as_ref().is_some_and(|path| restored.contains(path));
@@ -290,163 +452,10 @@ fn finds_only_what_was_restored(verification: &Verification, changes: &CheckChan
 /// The most runs of the checks that look for the file on which a pass depends.
 const MAX_SEARCHES: u32 = 4;
 
-/// The changed file on which the pass depends, if it is found: the first ones are left as the work has them, in halves.
-async fn needed(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-) -> anyhow::Result<Option<String>> {
-    let files: Vec<&Vec<u8>> = changes.old.iter().map(|(path, _)| path).collect();
-    // With as many files as `fails` it fails, and with as many as `passes` it passes.
-    let (mut fails, mut passes) = (0, files.len());
-    for _ in 0..MAX_SEARCHES {
-        if passes - fails <= 1 {
-            break;
-        }
-        let middle = usize::midpoint(fails, passes);
-        let kept = files[..middle].iter().map(|path| (*path).clone()).collect();
-        match on_old_tree(parts, config, raw, changes, &kept, true).await {
-            Ok(ran) if ran.has_passed() => passes = middle,
-            Ok(ran) if ran.has_failed() => fails = middle,
-            Err(NoResult::Failed(error)) => return Err(error),
-            _ => return Ok(None),
-        }
-    }
-    let found = files.get(fails).filter(|_| passes - fails == 1);
-    Ok(found.map(|path| display_path(path)))
-}
-
-/// Runs the checks on the work with what judged it before, except these files. New tests that cannot rule the others may
-/// stay.
-async fn on_old_tree(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-    kept: &BTreeSet<Vec<u8>>,
-    keeps_new: bool,
-) -> Result<Ran, NoResult> {
-    let other = old_tree(&parts.tree, raw, changes, kept, keeps_new)?;
-    on_other_tree(parts, config, raw, Proof::OldTests, &other, &changes.away).await
-}
-
-fn old_tree(
-    tree: &WorkTree,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-    kept: &BTreeSet<Vec<u8>>,
-    keeps_new: bool,
-) -> Result<TreeId, SwapError> {
-    let mut all: BTreeMap<&TreeId, BTreeSet<Vec<u8>>> = BTreeMap::new();
-    let start = start_of(tree);
-    let base = tree.repo.base_tree();
-    for (path, from) in changes.old.iter().filter(|(path, _)| !kept.contains(path)) {
-        // A merge starts from another tree than the base.
-        let from = if *from == base { &start } else { from };
-        all.entry(from).or_default().insert(path.clone());
-    }
-    // What lies beside the work and has only the name of a test may be a part of it, which the tests judge.
-    let is_apart = |path: &&Vec<u8>| {
-        let path = display_path(path);
-        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
-        changes.are_others_than_tests() || is_test(&format!("{dir}/"))
-    };
-    if !keeps_new {
-        let apart = changes.new_tests.iter().filter(is_apart).cloned();
-        all.entry(&start).or_default().extend(apart);
-    }
-    let mut composed = tree.repo.write_snapshot_tree(raw)?;
-    for (from, mut paths) in all {
-        let mixed = changes
-            .mixed
-            .iter()
-            .filter(|(path, _)| paths.contains(*path));
-        let mixed: BTreeMap<Vec<u8>, Vec<u8>> = mixed
-            .map(|(path, text)| (path.clone(), text.clone()))
-            .collect();
-        paths.retain(|path| !mixed.contains_key(path));
-        composed = tree.repo.compose_tree(&composed, from, &paths, &mixed)?;
-    }
-    Ok(composed)
-}
-
 /// The tree on which the task started, to which a merge belongs.
 fn start_of(tree: &WorkTree) -> TreeId {
     let merging = tree.merging.as_ref();
     merging.map_or_else(|| tree.repo.base_tree(), |merging| merging.before.clone())
-}
-
-/// The tree on which the task started, with the tests of the work.
-fn with_new_tests(
-    tree: &WorkTree,
-    raw: &RawSnapshot,
-    changes: &CheckChanges,
-) -> Result<TreeId, SwapError> {
-    let now = tree.repo.write_snapshot_tree(raw)?;
-    let old = changes.old.iter().map(|(path, _)| path);
-    let paths = old.chain(&changes.new_tests).cloned().collect();
-    Ok(tree
-        .repo
-        .compose_tree(&start_of(tree), &now, &paths, &BTreeMap::new())?)
-}
-
-/// Whether the checks make the same of the original files on the tree on which the task started, as formatters
-/// do. Then it is not the work that changes them.
-async fn is_rewritten_on(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    start: &TreeId,
-    rewritten: &Contents,
-) -> Result<bool, NoResult> {
-    let nothing = BTreeSet::new();
-    match on_other_tree(parts, config, raw, Proof::Baseline, start, &nothing).await {
-        Ok(ran) => Ok(rewritten
-            .iter()
-            .all(|(path, content)| ran.rewritten.get(path) == Some(content))),
-        Err(NoResult::Unknown(_)) => Ok(false),
-        Err(stopped) => Err(stopped),
-    }
-}
-
-/// What a run with the new tests shows of them. Unless their own files name the failures, this takes the result on the
-/// tree on which the task started, where something may have failed before.
-async fn because_of_new_tests(
-    parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
-    raw: &RawSnapshot,
-    result: ProofResult,
-) -> Result<ProofResult, NoResult> {
-    let state = &run.journal.state;
-    if result.word() != ProofWord::Failed || state.are_red_tests_changed() {
-        return Ok(result);
-    }
-    if let Some(own) = result.failures_in(new_tests(state)) {
-        return Ok(own);
-    }
-    let known =
-        known_baseline(&parts.accounts.checks, run, Proof::Baseline).map(|(before, ..)| before);
-    let before = match known.or_else(|| state.proofs.baseline.clone()) {
-        Some(before) => before,
-        None => baseline_on(parts, &run.config, raw, &parts.tree.repo.base_tree()).await?,
-    };
-    Ok(result.because_of_new_tests(&before))
-}
-
-/// The result of the checks on the tree before the work.
-async fn baseline_on(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    start: &TreeId,
-) -> Result<ProofResult, NoResult> {
-    let nothing = BTreeSet::new();
-    match on_other_tree(parts, config, raw, Proof::Baseline, start, &nothing).await {
-        Ok(ran) => Ok(result_of(&ran.verification)),
-        Err(NoResult::Unknown(why)) => Ok(ProofResult::Unknown { why }),
-        Err(stopped) => Err(stopped),
-    }
 }
 
 /// The result of these checks on the tree before a move to commits; `None` if the run was stopped.
@@ -459,23 +468,32 @@ pub(crate) async fn baseline_of_commits(
     start: &TreeId,
 ) -> anyhow::Result<Option<ProofResult>> {
     let proof = Proof::Baseline;
-    let began = begin(&mut parts.emit, proof);
-    let result = match parts.snapshot().0 {
-        Some(raw) => match baseline_on(parts, config, &raw, start).await {
-            Ok(result) => Some(result),
-            Err(NoResult::Failed(error)) => return Err(error),
-            Err(NoResult::Stopped | NoResult::Unknown(_)) => None,
-        },
-        None => Some(ProofResult::Unknown {
-            why: "the work tree could not be read".into(),
-        }),
+    let began = parts.emit.begin_proof(proof);
+    let (raw, changes) = (parts.snapshot().0, &CheckChanges::default());
+    let result = match raw.as_deref() {
+        Some(raw) => {
+            let mut trial = Trial {
+                parts,
+                config,
+                raw,
+                changes,
+            };
+            match trial.baseline_on(start).await {
+                Ok(result) => Some(result),
+                Err(NoResult::Failed(error)) => return Err(error),
+                Err(NoResult::Stopped | NoResult::Unknown(_)) => None,
+            }
+        }
+        None => Some(ProofResult::Unknown { why: UNREAD.into() }),
     };
     if let Some(result) = &result {
-        let took = parts.emit.elapsed_ms().saturating_sub(began);
-        let line = line_of(proof, result, 1, took);
+        let line = ProofLine {
+            elapsed_ms: parts.emit.elapsed_ms().saturating_sub(began),
+            ..result.line(proof)
+        };
         parts.emit.emit(EventKind::ProofEnded(Box::new(line)));
     }
-    parts.emit.proving(None);
+    parts.emit.end_proof();
     Ok(result)
 }
 
@@ -500,88 +518,6 @@ impl Ran {
     }
 }
 
-/// Runs the checks on another tree in place of the work, without the files in `away`, then restores the work.
-async fn on_other_tree(
-    parts: &mut Parts<'_>,
-    config: &TaskConfig,
-    raw: &RawSnapshot,
-    proof: Proof,
-    other: &TreeId,
-    away: &BTreeSet<Vec<u8>>,
-) -> Result<Ran, NoResult> {
-    let put = parts.tree.repo.change().swap_to(raw, other, away);
-    let put = put.map(|differing| {
-        renew_declaring(parts.tree.repo.real().work_tree(), &differing);
-        forget_compiled(&parts.tree, differing.iter());
-        contents(&parts.tree, &differing)
-    });
-    let mut ran = match (&put, proof) {
-        (Err(_), _) => None,
-        (Ok(_), Proof::Flake) => Some(check_work(parts, config, Some(raw)).await),
-        (Ok(_), Proof::Baseline) => {
-            let limited = within_baseline_limit(config);
-            Some(run_checks(parts, &limited, Some(raw)).await)
-        }
-        (Ok(_), _) => Some(run_checks(parts, config, Some(raw)).await),
-    };
-    let mut rewritten = Contents::new();
-    if let Ok(there) = &put {
-        let changed = |tree: &WorkTree| {
-            let mut now = contents(tree, there.keys());
-            now.retain(|path, content| there.get(path) != Some(content));
-            now
-        };
-        rewritten = changed(&parts.tree);
-        // A linter may fail because it has mended what it was given.
-        let has_failed =
-            matches!(&ran, Some(Ok(ran)) if matches!(ran.verdict, Verdict::Failed { .. }));
-        if proof == Proof::OldTests && has_failed && !rewritten.is_empty() {
-            let again = run_checks(parts, config, Some(raw)).await;
-            if changed(&parts.tree) == rewritten {
-                ran = Some(again);
-            }
-        }
-    }
-    let left = match (&ran, proof) {
-        (Some(Ok(_)), Proof::Flake) => parts.tree.collect_artifacts(Some(raw), &mut parts.emit).1,
-        _ => Snapshot::Known(Arc::new(raw.known.clone())),
-    };
-    // The work is restored in every case.
-    forget_compiled(&parts.tree, put.iter().flat_map(Contents::keys));
-    let exempt = parts.tree.exempt();
-    let back = parts.tree.repo.swap_back(&exempt);
-    back.context("`sprag run --resume` tries again to restore the work")?;
-    let restored = parts.last_snapshot();
-    parts
-        .tree
-        .collect_artifacts_of(restored, Some(raw), &mut parts.emit);
-    put?;
-    let verification = match ran {
-        Some(ran) => ran?,
-        None => return Err(NoResult::Unknown("the checks were not run".into())),
-    };
-    if verification.verdict == Verdict::Aborted {
-        return Err(NoResult::Stopped);
-    }
-    Ok(Ran {
-        verification,
-        left,
-        rewritten,
-        only_with: None,
-    })
-}
-
-/// The configuration with the checks limited to the time that the run on the start tree may take.
-fn within_baseline_limit(config: &TaskConfig) -> TaskConfig {
-    let limit = config.settings.baseline_limit.as_millis();
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-    let mut limited = config.clone();
-    for check in &mut limited.checks {
-        check.timeout_ms = check.timeout_ms.min(limit);
-    }
-    limited
-}
-
 /// Why there is no tree to prove against: only committed content can replace the work.
 fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Option<String> {
     let is_about_work = match proof {
@@ -589,10 +525,8 @@ fn cannot_prove(run: &TaskRun<'_>, proof: Proof, changes: &CheckChanges) -> Opti
         Proof::OldTests => !changes.tests.are_rewritten(),
         Proof::Baseline | Proof::NewTests => false,
     };
-    let unknown = match proof {
-        Proof::OldTests => changes.unknown.clone(),
-        Proof::Baseline | Proof::Flake | Proof::NewTests => None,
-    };
+    let unknown = changes.unknown.clone();
+    let unknown = unknown.filter(|_| proof == Proof::OldTests);
     match &run.journal.state.task_start {
         _ if is_about_work => unknown,
         Some(Snapshot::Known(start)) if !start.dirty => unknown,

@@ -72,12 +72,8 @@ pub fn keep_for_publish(parts: &mut Parts<'_>, start: &RevId) {
     let Some(head) = parts.tree.repo.base().filter(|head| head != start) else {
         return;
     };
-    if let Err(error) =
-        parts
-            .tree
-            .repo
-            .bundle(&parts.setup.run_dir.path(RunFile::Bundle), start, &head)
-    {
+    let path = parts.setup.run_dir.path(RunFile::Bundle);
+    if let Err(error) = parts.tree.repo.bundle(&path, start, &head) {
         parts.warn(format!(
             "the commits could not be saved in a bundle: {error}"
         ));
@@ -86,11 +82,8 @@ pub fn keep_for_publish(parts: &mut Parts<'_>, start: &RevId) {
 
 /// Moves the local branch to the remote's commits, which GitHub has recreated with the same trees.
 pub fn follow_remote(parts: &mut Parts<'_>, request: &PushRequest<'_>, to: &RevId) {
-    let fetched = parts
-        .tree
-        .repo
-        .fetch_for(request.to.remote, to, &request.to.cancel);
-    let moved = match fetched {
+    let (remote, cancel) = (request.to.remote, &request.to.cancel);
+    let moved = match parts.tree.repo.fetch_for(remote, to, cancel) {
         Ok(_) => parts.tree.move_to(to, &mut parts.emit),
         Err(error) => Ok(Err(error.into())),
     };
@@ -152,19 +145,20 @@ impl Push<'_, '_> {
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
         self.parts.emit.at(None, None, None);
-        match move_and_verify(self.parts, &rebased.head, before, &checks).await? {
+        let why = match move_and_verify(self.parts, &rebased.head, before, &checks).await? {
             Moved::There(_) => {
                 state.note(&rebased.commits);
                 state.head = rebased.head;
                 state.expected = Some(now);
-                Ok(Ok(()))
+                return Ok(Ok(()));
             }
-            Moved::Back(NotMoved::Fails(failing)) => Ok(Err(PushFailure::here(format!(
+            Moved::Back(NotMoved::Fails(failing)) => format!(
                 "the branch has moved, and on top of its new commits these checks fail: {failing}"
-            )))),
-            Moved::Back(NotMoved::Stopped) => Ok(Err(PushFailure::here("the run was stopped"))),
-            Moved::Back(NotMoved::Impossible(why)) => Ok(Err(PushFailure::here(why))),
-        }
+            ),
+            Moved::Back(NotMoved::Stopped) => "the run was stopped".to_owned(),
+            Moved::Back(NotMoved::Impossible(why)) => why,
+        };
+        Ok(Err(PushFailure::here(why)))
     }
 
     /// The work on top of the branch's new commits; `None` if it contains them already.
@@ -182,9 +176,8 @@ impl Push<'_, '_> {
         if !was_taken_back && repo.contains_commit(&state.head, now) {
             return Ok(None);
         }
-        let commits = repo
-            .commits_between(&request.start, &state.head)
-            .map_err(|error| PushFailure::here(error.to_string()))?;
+        let commits = repo.commits_between(&request.start, &state.head);
+        let commits = commits.map_err(|error| PushFailure::here(error.to_string()))?;
         let rebased = repo.rebase(now, &state.current(&commits), None);
         rebased.map(Some).map_err(|error| {
             PushFailure::here(format!("the branch has moved to {}: {error}", short(now)))
@@ -227,28 +220,19 @@ impl PushState {
     fn note(&mut self, commits: &[Rewritten]) {
         for commit in commits {
             let new = commit.new.as_ref().map(|id| id.0.clone());
-            let known = self
-                .rebased
-                .iter_mut()
-                .find(|line| line.new.as_ref() == Some(&commit.old.0));
-            match known {
+            let old = commit.old.0.clone();
+            let mut known = self.rebased.iter_mut();
+            match known.find(|line| line.new.as_ref() == Some(&old)) {
                 Some(line) => line.new = new,
-                None => self.rebased.push(RebasedLine {
-                    old: commit.old.0.clone(),
-                    new,
-                }),
+                None => self.rebased.push(RebasedLine { old, new }),
             }
         }
     }
 
     /// The run's own commits in a history that may start with other people's commits.
     fn current(&self, commits: &[RevId]) -> Vec<RevId> {
-        let own: Vec<&String> = self
-            .rebased
-            .iter()
-            .filter_map(|line| line.new.as_ref())
-            .collect();
-        let is_own = |id: &&RevId| self.rebased.is_empty() || own.contains(&&id.0);
+        let new = || self.rebased.iter().filter_map(|line| line.new.as_ref());
+        let is_own = |id: &&RevId| self.rebased.is_empty() || new().any(|own| *own == id.0);
         commits.iter().filter(is_own).cloned().collect()
     }
 }

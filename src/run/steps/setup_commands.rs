@@ -10,12 +10,10 @@ use crate::process::{
     until_one_fails,
 };
 use crate::run::begin::isolation::Purpose;
-use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::parts::Parts;
 use crate::run::state::setup::{Setup, interruption};
 use crate::secrets::redact_stream::Redacting;
-use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -45,32 +43,27 @@ const LAST_LINES: usize = 15;
 /// When a command fails. No task is started then.
 pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result<Option<Outcome>> {
     let is_done = parts.setup.run_dir.has(RunFile::SetupDone);
-    let commands = parts.setup.config.setup.iter().filter(|_| !is_done);
-    let commands = commands.map(|command| (command.clone(), Keeps::Nothing));
-    let named = parts.setup.config.settings.services.iter();
-    let named = named.map(|command| (command.clone(), Keeps::Processes));
-    let commands: Vec<(String, Keeps)> = commands.chain(named).collect();
+    let config = &parts.setup.config;
+    let commands = config.setup.iter().filter(|_| !is_done);
+    let commands = commands.map(|command| (command.clone(), false));
+    let named = config.settings.services.iter();
+    let named = named.map(|command| (command.clone(), true));
+    let commands: Vec<(String, bool)> = commands.chain(named).collect();
     if commands.is_empty() {
         return Ok(None);
     }
     let (before, _) = parts.last_snapshot();
     parts.tree.save_untracked(before.as_deref())?;
-    let env = parts
-        .setup
-        .environment(Purpose::Setup, &[], &mut parts.emit);
-    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
-    for (command, keeps) in commands {
+    for (command, is_service) in commands {
         let mut left = Services::default();
-        let (exit, said) = run_command(parts, &mut left, &command, &work_tree, &env).await;
-        match keeps {
-            Keeps::Processes => services.0.extend(left.0),
-            Keeps::Nothing if left.0.is_empty() => {}
-            Keeps::Nothing => {
-                parts.warn(format!(
-                    "the setup command `{command}` left processes running; they were ended (`services` keeps them)"
-                ));
-                left.end(&parts.setup).await;
-            }
+        let (exit, said) = run_command(parts, &mut left, &command).await;
+        if is_service {
+            services.0.extend(left.0);
+        } else if !left.0.is_empty() {
+            parts.warn(format!(
+                "the setup command `{command}` left processes running; they were ended (`services` keeps them)"
+            ));
+            left.end(&parts.setup).await;
         }
         parts.setup.report_denied_hosts(&mut parts.emit);
         let violations = parts.setup.violations();
@@ -81,30 +74,18 @@ pub async fn run_setup(parts: &mut Parts<'_>, services: &mut Services) -> Result
         }
         match exit {
             Exit::Code(0) => {}
-            Exit::Cancelled(reason) => {
-                return Ok(Some(interruption(reason).outcome()));
-            }
+            Exit::Cancelled(reason) => return Ok(Some(interruption(reason).outcome())),
             exit => return Err(failed(&parts.setup, &command, &exit, &said)),
         }
     }
-    parts
-        .tree
-        .collect_artifacts(before.as_deref(), &mut parts.emit);
+    let (before, emit) = (before.as_deref(), &mut parts.emit);
+    parts.tree.collect_artifacts(before, emit);
     for warning in parts.tree.repo.adopt_setup().map_err(anyhow::Error::from)? {
-        parts.warn(warning);
+        emit.warn(warning);
     }
-    parts
-        .tree
-        .save_installed(before.as_deref(), &mut parts.emit)?;
+    parts.tree.save_installed(before, emit)?;
     parts.setup.run_dir.write(RunFile::SetupDone, b"")?;
     Ok(None)
-}
-
-/// What a command may leave running.
-#[derive(Debug, Clone, Copy)]
-enum Keeps {
-    Nothing,
-    Processes,
 }
 
 /// Makes installed dependencies again that an agent has changed: checks must not execute what it has put there. Returns
@@ -116,42 +97,43 @@ pub(super) async fn install_again(
     parts: &mut Parts<'_>,
     changed: &[String],
 ) -> anyhow::Result<Option<String>> {
-    let first: Vec<&str> = changed.iter().take(NAMED).map(String::as_str).collect();
+    let first = changed.get(..NAMED).unwrap_or(changed).join(", ");
     parts.warn(format!(
-        "setup runs again, because what it had installed was changed: {}",
-        first.join(", ")
+        "setup runs again, because what it had installed was changed: {first}"
     ));
-    let altered = parts.tree.altered();
-    let away = parts.tree.move_dependencies_away()?;
+    let (top, uncommitted) = (
+        parts.tree.repo.real().work_tree().to_path_buf(),
+        &parts.tree.uncommitted,
+    );
+    let altered = uncommitted.altered(&parts.tree.repo);
+    let away = tempfile::tempdir_in(parts.setup.run_dir.root())?;
+    uncommitted.installed().move_away(&top, away.path());
     let (before, _) = parts.snapshot();
-    let env = parts
-        .setup
-        .environment(Purpose::Setup, &[], &mut parts.emit);
-    let work_tree = parts.tree.repo.real().work_tree().to_path_buf();
     let mut services = Services::default();
     let mut failed = None;
     for command in parts.setup.config.setup.clone() {
-        let (exit, said) = run_command(parts, &mut services, &command, &work_tree, &env).await;
+        let (exit, said) = run_command(parts, &mut services, &command).await;
         if !exit.is_success() {
             failed = Some(format!("the setup command `{command}`: {exit}\n{said}"));
             break;
         }
     }
     services.end(&parts.setup).await;
-    let back = parts.tree.move_dependencies_back(&away);
+    let installed = parts.tree.uncommitted.installed();
+    let back = installed.move_back(&top, away.path());
     let is_in = |root: &&&String| changed.iter().any(|path| Path::new(path).starts_with(root));
     if let Some(root) = back.iter().find(is_in) {
         let why = format!("{root} was changed, and the setup commands do not make it again");
         return Ok(failed.or(Some(why)));
     }
-    parts
-        .tree
-        .collect_artifacts(before.as_deref(), &mut parts.emit);
+    let (before, emit) = (before.as_deref(), &mut parts.emit);
+    parts.tree.collect_artifacts(before, emit);
     parts.tree.repo.change();
-    parts
-        .tree
-        .save_installed(before.as_deref(), &mut parts.emit)?;
-    parts.tree.take_changes(true, &altered)?;
+    parts.tree.save_installed(before, emit)?;
+    parts.tree.record(|uncommitted, repo| {
+        uncommitted.take_changes(repo, true, &altered);
+        Ok(())
+    })?;
     Ok(failed)
 }
 
@@ -160,14 +142,12 @@ async fn run_command(
     parts: &mut Parts<'_>,
     services: &mut Services,
     command: &str,
-    work_tree: &Path,
-    env: &[(OsString, OsString)],
 ) -> (Exit, String) {
     let spec = CommandSpec {
         program: "sh".into(),
         args: until_one_fails(command),
-        cwd: work_tree.to_path_buf(),
-        env: env.to_vec(),
+        cwd: parts.tree.repo.real().work_tree().to_path_buf(),
+        env: (parts.setup).environment(Purpose::Setup, &[], &mut parts.emit),
         stdin: Input::Null,
         limits: Limits::within(SETUP_TIMEOUT),
         sandbox: parts.setup.isolation.policy(Purpose::Setup),
@@ -175,7 +155,10 @@ async fn run_command(
     parts.emit.emit(EventKind::SetupStarted {
         command: command.to_owned(),
     });
-    let file = new_log(&parts.setup.run_dir);
+    // The first log that no earlier process of the run has written.
+    let run_dir = &parts.setup.run_dir;
+    let free = (1..).find(|number| !run_dir.has(RunFile::SetupLog(*number)));
+    let file = RunFile::SetupLog(free.unwrap_or(u32::MAX));
     let mut log = parts.setup.run_dir.log(file).map(CleanLines::new);
     let mut kept = HeadTail::new(KEPT_HEAD, KEPT_TAIL);
     let (ended, service) = run_keeping(&spec, &parts.setup.cancel, &mut |_, chunk: &[u8]| {
@@ -203,19 +186,10 @@ async fn run_command(
     (ended.exit, kept.into_text())
 }
 
-/// The first log that no earlier process of the run has written.
-fn new_log(run_dir: &RunDir) -> RunFile<'static> {
-    let mut numbers = 1..;
-    let free = numbers.find(|number| !run_dir.has(RunFile::SetupLog(*number)));
-    RunFile::SetupLog(free.unwrap_or(u32::MAX))
-}
-
 fn failed(setup: &Setup, command: &str, exit: &Exit, said: &str) -> Error {
-    let output = match shown(said) {
-        shown if shown.is_empty() => shown,
-        shown => format!(":\n{shown}"),
-    };
-    let message = format!("the setup command `{command}` ended with {exit}{output}");
+    let shown = shown(said);
+    let colon = if shown.is_empty() { "" } else { ":\n" };
+    let message = format!("the setup command `{command}` ended with {exit}{colon}{shown}");
     let error = Error::environment(message)
         .hint("no agent was started; fix the command or remove it from `setup`");
     match setup.isolation.refusal(said) {
@@ -250,10 +224,8 @@ impl Services {
             Some(_) => SERVICE_GRACE_CANCELLED,
             None => SERVICE_GRACE,
         };
-        let ends = self
-            .0
-            .into_iter()
-            .map(|service| tokio::spawn(service.end(grace)));
+        let ends = self.0.into_iter().map(|service| service.end(grace));
+        let ends = ends.map(tokio::spawn);
         for end in ends.collect::<Vec<_>>() {
             let _ = end.await;
         }

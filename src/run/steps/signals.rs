@@ -17,26 +17,20 @@ pub fn signals_of(repo: &Repo, raw: &RawSnapshot) -> Vec<Signal> {
         let path = display_path(&change.path);
         (is_product_source(&path) || is_test(&path)) && !change.newly_ignored
     };
-    let changes: Vec<&Change> = raw.changes.iter().filter(is_read).take(MAX_FILES).collect();
-    let paths: Vec<&[u8]> = changes
-        .iter()
-        .map(|change| change.path.as_slice())
-        .collect();
+    let changes = raw.changes.iter().filter(is_read).take(MAX_FILES);
     let (base, objects) = (repo.base_tree(), repo.blob_reader());
-    let before = paths.iter().map(|path| objects.file_in(&base, path));
-    let Ok(before) = before.collect::<Result<Vec<_>, _>>() else {
-        return Vec::new();
-    };
-    let files: Vec<ChangedFile> = paths
-        .iter()
-        .zip(before)
-        .map(|(path, old)| ChangedFile {
-            path: display_path(path),
+    let mut files = Vec::new();
+    for change in changes {
+        let Ok(old) = objects.file_in(&base, &change.path) else {
+            return Vec::new();
+        };
+        files.push(ChangedFile {
+            path: display_path(&change.path),
             old: String::from_utf8(old.unwrap_or_default()).unwrap_or_default(),
-            new: work_file(repo, path),
-        })
-        .filter(|file| !file.new.is_empty())
-        .collect();
+            new: work_file(repo, &change.path),
+        });
+    }
+    files.retain(|file| !file.new.is_empty());
     if files.is_empty() {
         return Vec::new();
     }
@@ -56,10 +50,8 @@ fn tests_about(repo: &Repo, files: &[ChangedFile]) -> Vec<String> {
         return Vec::new();
     }
     let is_about = |text: &String| stems.iter().any(|stem| text.contains(stem));
-    let changed = files
-        .iter()
-        .filter(|file| is_test(&file.path))
-        .map(|file| file.new.clone());
+    let changed = files.iter().filter(|file| is_test(&file.path));
+    let changed = changed.map(|file| file.new.clone());
     let there = repo.base_paths().unwrap_or_default();
     let there = there.iter().filter(|path| is_test(&display_path(path)));
     let there = there.take(MAX_FILES).map(|path| work_file(repo, path));

@@ -36,11 +36,8 @@ pub fn start_task<'t>(
     policy.only_checks = task.kind == TaskKind::Check;
     policy.is_question = is_question(&task.title);
     let has_work = policy.phases.iter().any(|row| row.role != Role::Reviewer);
-    let owed = parts
-        .setup
-        .output_schema
-        .as_ref()
-        .filter(|_| is_last && has_work);
+    let owed = parts.setup.output_schema.as_ref();
+    let owed = owed.filter(|_| is_last && has_work);
     policy.wants_output = owed.is_some();
     let mut run = TaskRun {
         task,
@@ -87,20 +84,20 @@ fn resume_task(
     start: &TaskStart,
 ) -> anyhow::Result<()> {
     recover_commit(parts, run)?;
-    if run.journal.state.key.is_none() {
-        // The task had only just started, or it failed and starts again with fresh counters.
-        if start.continues_session {
-            conversation::recall(&parts.setup.run_dir, run, &mut parts.accounts.session_usage);
-        } else {
-            conversation::forget(&parts.setup.run_dir)?;
-        }
-        undo::forget(&parts.setup.run_dir);
-        parts.emit.emit(EventKind::TaskStarted {
-            title: run.task.title.clone(),
-        });
+    // Without a turn, the task had only just started, or it failed and starts again with fresh counters.
+    let is_begun = run.journal.state.key.is_some();
+    let run_dir = &parts.setup.run_dir;
+    if is_begun || start.continues_session {
+        conversation::recall(run_dir, run, &mut parts.accounts.session_usage);
     } else {
+        conversation::forget(run_dir)?;
+    }
+    if is_begun {
         run.agent_commits.clone_from(&start.agent_commits);
-        conversation::recall(&parts.setup.run_dir, run, &mut parts.accounts.session_usage);
+    } else {
+        undo::forget(run_dir);
+        let title = run.task.title.clone();
+        parts.emit.emit(EventKind::TaskStarted { title });
     }
     count_killed_turn(parts, run)?;
     run.journal.observe(Observation::Resumed)

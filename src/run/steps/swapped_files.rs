@@ -27,18 +27,15 @@ pub(super) fn contents<'p>(
 pub(super) fn renew_declaring(work_tree: &Path, differing: &[Vec<u8>]) {
     let is_source = |path: &Path| path.extension().is_some_and(|ending| ending == "rs");
     let mut declaring = BTreeSet::new();
-    for path in differing
-        .iter()
-        .map(|path| Path::new(OsStr::from_bytes(path)))
-    {
+    for path in differing {
+        let path = Path::new(OsStr::from_bytes(path));
         let Some(mut dir) = path.parent().filter(|_| is_source(path)) else {
             continue;
         };
         if path.file_stem().is_some_and(|stem| stem == "mod") {
             dir = dir.parent().unwrap_or(dir);
         }
-        let entries = fs::read_dir(work_tree.join(dir)).into_iter().flatten();
-        declaring.extend(entries.flatten().map(|entry| entry.path()));
+        declaring.extend(plain_file::entries(&work_tree.join(dir)));
         declaring.insert(work_tree.join(dir).with_extension("rs"));
     }
     for path in declaring.iter().filter(|path| is_source(path)) {
@@ -66,18 +63,15 @@ pub(super) fn forget_compiled<'p>(tree: &WorkTree, differing: impl Iterator<Item
             let rest = name.strip_prefix(stem.as_bytes());
             ends && rest.is_some_and(|rest| rest.starts_with(b"."))
         };
-        let is_directory = fs::symlink_metadata(top.join(&cache)).is_ok_and(|meta| meta.is_dir());
-        let entries = is_directory
-            .then(|| fs::read_dir(top.join(&cache)))
-            .into_iter()
-            .flatten()
-            .flatten()
-            .flatten();
-        for compiled in entries.map(|entry| entry.path()) {
-            if is_compiled(&compiled) {
-                // What cannot be removed is as it was before this run.
-                let _ = fs::remove_file(&compiled);
-            }
+        let cache = top.join(&cache);
+        if !fs::symlink_metadata(&cache).is_ok_and(|meta| meta.is_dir()) {
+            continue;
+        }
+        let mut compiled = plain_file::entries(&cache);
+        compiled.retain(|path| is_compiled(path));
+        for compiled in compiled {
+            // What cannot be removed is as it was before this run.
+            let _ = fs::remove_file(compiled);
         }
     }
 }

@@ -1,7 +1,6 @@
 //! One turn of the agent: take a snapshot, run the agent, take another snapshot, assess.
 
-use crate::domain::agent::TurnName;
-use crate::domain::agent::{Usage, UsageBasis};
+use crate::domain::agent::{TurnName, Usage, UsageBasis};
 use crate::domain::assess::{Assessment, AssessmentKind, TurnExit, TurnFacts, assess};
 use crate::domain::attempt::{
     Expect, HeldBack, Last, Observation, Role, Spend, TestChanges, TurnEnded, TurnKey, TurnPurpose,
@@ -20,12 +19,11 @@ use crate::report::text::head_bytes;
 use crate::run::deliver::jj;
 use crate::run::state::accounts::Accounts;
 use crate::run::state::conversation;
-use crate::run::state::emitter::Emitter;
 use crate::run::state::parts::{Parts, SubstituteAgent, TaskRun};
 use crate::run::state::setup::interruption;
 use crate::run::state::work_tree::changed_paths;
 use crate::run::steps::agent_end::AgentEnd;
-use crate::run::steps::agent_files::run_agent_with_its_files;
+use crate::run::steps::agent_turn::run_agent_with_its_files;
 use crate::run::steps::announce::nudges_of;
 use crate::run::steps::hold::{hold_protected, tell_ignored};
 use crate::run::steps::plan_file::PlanBefore;
@@ -109,26 +107,45 @@ pub async fn turn(
         agent: run.config.agent.name(),
         violations: &work.violations,
     });
-    let states = (&before, &work.state);
-    let said = (&assessment, notes);
-    tell(parts, run, (key, purpose), said, states, &end, usage);
+    if !run.agent_commits.is_empty() {
+        let commits = run.agent_commits.clone();
+        parts.emit.emit(EventKind::AgentCommits { commits });
+    }
+    let (word, after) = (purpose.as_str(), &work.state);
+    let mut line = turn_line(word, &assessment, &before, after, &end, usage);
+    line.notes = notes.into_iter().map(|note| note.text).collect();
+    parts.emit.emit(EventKind::TurnAssessed(Box::new(line)));
+    if let (TurnPurpose::Nudge { n, kind }, AssessmentKind::Changed) = (purpose, assessment.kind)
+        && kind.is_about_idleness()
+    {
+        let of = nudges_of(run, key.phase, *n, *kind) + 1;
+        parts.emit.emit(EventKind::NudgeResolved { k: n + 1, of });
+    }
     if falls_back(parts, run, key, &assessment) {
-        return turn_of_fallback(parts, run, key, purpose, spend(&usage)).await;
+        // The cost of the first agent is included.
+        let mut ended = Box::pin(turn(parts, run, key, purpose)).await?;
+        match &mut ended {
+            Observation::TurnEnded(ended) => Arc::make_mut(ended).spend.add(&spend(&usage)),
+            Observation::Interrupted { spend: all, .. } => all.add(&spend(&usage)),
+            _ => {}
+        }
+        return Ok(ended);
     }
     let review = review(parts, run, key, assessment.kind);
     let raw = work.raw.as_deref();
-    if let Some(written) = raw.and_then(|raw| parts.tree.ignored_work(raw)) {
-        parts.warn_once(&format!("task {}: {written}", run.task.id));
-    }
+    let mut tests = TestChanges::default();
     if let Some(raw) = raw {
+        if let Some(written) = parts.tree.ignored_work(raw) {
+            parts.warn_once(&format!("task {}: {written}", run.task.id));
+        }
         tell_ignored(parts, run, raw);
+        tests = tests_changed(parts, run, raw);
     }
-    let tests = raw.map(|raw| tests_changed(parts, run, raw));
     Ok(Observation::TurnEnded(Arc::new(TurnEnded {
         assessment,
         after: work.state,
         changes: raw.map(changed_paths).unwrap_or_default(),
-        tests: tests.unwrap_or_default().into(),
+        tests: tests.into(),
         spend: spend(&usage),
         elapsed_ms: parts.emit.elapsed_ms(),
         undone: work.undone,
@@ -149,9 +166,8 @@ fn record_start(
 ) -> anyhow::Result<TurnStart> {
     let (found, now) = parts.last_snapshot();
     let nested = found.map_or_else(Vec::new, |raw| raw.nested.clone());
-    run.journal.observe(Observation::TurnStarted {
-        before: now.clone(),
-    })?;
+    let before = now.clone();
+    run.journal.observe(Observation::TurnStarted { before })?;
     let state = run.journal.state.turn_start.clone().unwrap_or(now);
     let mark = turn_mark(parts, run, key)?;
     keep_phase_start(parts, run, key);
@@ -211,20 +227,14 @@ fn keep_report(
 ) -> Vec<Note> {
     run.session.clone_from(&end.report.session_id);
     run.final_message.clone_from(&end.report.final_message);
-    let run_dir = &parts.setup.run_dir;
-    let kept = conversation::save_final_message(run_dir, run, number);
+    let kept = conversation::save_final_message(&parts.setup.run_dir, run, number);
     parts.emit.warn_unless_stored(kept);
     save_session(parts, run);
-    let run_dir = &parts.setup.run_dir;
     // What an optional phase changes may yet be undone.
     let message = run.final_message.as_deref();
     let message = message.filter(|_| !run.row(key).optional);
-    let (notes, kept) = parts.notes.take(
-        run_dir,
-        &parts.setup.redactor,
-        run.task.id.as_str(),
-        message,
-    );
+    let task = run.task.id.as_str();
+    let (notes, kept) = parts.notes.take(&parts.setup.run_dir, task, message);
     parts.emit.warn_unless_stored(kept);
     notes
 }
@@ -263,7 +273,7 @@ fn falls_back(
     key: TurnKey,
     assessment: &Assessment,
 ) -> bool {
-    let role = key.name.map_or(Role::Implementer, |name| name.role);
+    let role = key.role();
     let is_unavailable = match assessment.kind {
         AssessmentKind::AgentUnavailable => true,
         AssessmentKind::AgentTransient => run.journal.state.waits >= run.policy.waits,
@@ -281,27 +291,6 @@ fn falls_back(
     run.unavailable.push(role);
     parts.accounts.unavailable.clone_from(&run.unavailable);
     true
-}
-
-/// Repeats the turn with the fallback. The cost of the first agent is included.
-async fn turn_of_fallback(
-    parts: &mut Parts<'_>,
-    run: &mut TaskRun<'_>,
-    key: TurnKey,
-    purpose: &TurnPurpose,
-    lost: Spend,
-) -> anyhow::Result<Observation> {
-    let mut ended = Box::pin(turn(parts, run, key, purpose)).await?;
-    let spend = match &mut ended {
-        Observation::TurnEnded(ended) => Some(&mut Arc::make_mut(ended).spend),
-        Observation::Interrupted { spend, .. } => Some(spend),
-        _ => None,
-    };
-    if let Some(spend) = spend {
-        spend.tokens = spend.tokens.saturating_add(lost.tokens);
-        spend.cost_usd += lost.cost_usd;
-    }
-    Ok(ended)
 }
 
 /// The structured output in the final message. `None` if the task needs none, or if this turn need not
@@ -407,65 +396,30 @@ fn inspect(
     parts: &mut Parts<'_>,
     mark: Result<TurnMark, GitError>,
 ) -> Result<TurnReport, GitError> {
-    let mark = match mark {
-        Ok(mark) => mark,
-        Err(error) => {
-            parts.warn(format!(
-                "the repository's refs could not be read before the turn: {error}"
-            ));
-            parts.tree.repo.mark_turn()?
-        }
-    };
+    let mark = mark.or_else(|error| {
+        parts.warn(format!(
+            "the repository's refs could not be read before the turn: {error}"
+        ));
+        parts.tree.repo.mark_turn()
+    })?;
     parts.tree.repo.change().inspect_turn(&mark)
-}
-
-fn tell(
-    parts: &mut Parts<'_>,
-    run: &TaskRun<'_>,
-    (key, purpose): (TurnKey, &TurnPurpose),
-    (assessment, notes): (&Assessment, Vec<Note>),
-    states: (&Snapshot, &Snapshot),
-    end: &AgentEnd,
-    usage: Usage,
-) {
-    if !run.agent_commits.is_empty() {
-        parts.emit.emit(EventKind::AgentCommits {
-            commits: run.agent_commits.clone(),
-        });
-    }
-    report_assessment(
-        &mut parts.emit,
-        purpose.as_str(),
-        (assessment, notes),
-        states,
-        end,
-        usage,
-    );
-    if let (TurnPurpose::Nudge { n, kind }, AssessmentKind::Changed) = (purpose, assessment.kind)
-        && kind.is_about_idleness()
-    {
-        parts.emit.emit(EventKind::NudgeResolved {
-            k: n + 1,
-            of: nudges_of(run, key.phase, *n, *kind) + 1,
-        });
-    }
 }
 
 /// Maximum length of a question of an agent in events and reports.
 const QUESTION_BYTES: usize = 4_000;
 
-/// Emits the assessment of a turn, with its number and purpose.
-pub(crate) fn report_assessment(
-    emit: &mut Emitter<'_>,
+/// A turn with its assessment, without notes.
+pub(super) fn turn_line(
     purpose: &str,
-    (assessment, notes): (&Assessment, Vec<Note>),
-    (before, after): (&Snapshot, &Snapshot),
+    assessment: &Assessment,
+    before: &Snapshot,
+    after: &Snapshot,
     end: &AgentEnd,
     usage: Usage,
-) {
+) -> TurnLine {
     let asks = assessment.kind == AssessmentKind::AwaitingInput;
     let question = end.report.final_message.as_deref().filter(|_| asks);
-    emit.emit(EventKind::TurnAssessed(Box::new(TurnLine {
+    TurnLine {
         purpose: purpose.into(),
         assessment: assessment.kind,
         indicators: assessment.indicators.clone(),
@@ -477,9 +431,9 @@ pub(crate) fn report_assessment(
         usage,
         failed_report: assessment.failed_report.clone(),
         question: question.map(|text| head_bytes(text, QUESTION_BYTES).to_owned()),
-        notes: notes.into_iter().map(|note| note.text).collect(),
+        notes: Vec::new(),
         builtin: end.builtin.clone(),
-    })));
+    }
 }
 
 /// The task's changes of what judges it. Warns of changed tests if the policy says so. Whether the checks pass only with
@@ -499,7 +453,23 @@ fn tests_changed(parts: &mut Parts<'_>, run: &TaskRun<'_>, raw: &RawSnapshot) ->
 
 /// The usage of the turn: as the gateway counted, else as the agent reports.
 pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
-    let told = turn_usage_of(accounts, end);
+    let mut told = end.report.usage;
+    // Some agents report the totals of their session.
+    let session = end.report.session_id.as_ref();
+    if let Some(session) = session.filter(|_| end.report.usage_basis == UsageBasis::Session) {
+        let before = accounts.session_usage.insert(session.clone(), told);
+        let before = before.unwrap_or_default();
+        let less = |now: Option<u64>, before: Option<u64>| {
+            now.map(|now| now.saturating_sub(before.unwrap_or(0)))
+        };
+        let less_cost = |now: f64| (now - before.cost_usd.unwrap_or(0.0)).max(0.0);
+        told = Usage {
+            tokens_in: less(told.tokens_in, before.tokens_in),
+            tokens_cached: less(told.tokens_cached, before.tokens_cached),
+            tokens_out: less(told.tokens_out, before.tokens_out),
+            cost_usd: told.cost_usd.map(less_cost),
+        };
+    }
     end.by_gateway.usage.map_or(told, |counted| Usage {
         // The agent may know the price of a model that Sprag does not know.
         cost_usd: counted.cost_usd.or(told.cost_usd),
@@ -507,38 +477,10 @@ pub(super) fn turn_usage(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
     })
 }
 
-/// The usage that the agent reports, converted from session totals to this turn if necessary.
-fn turn_usage_of(accounts: &mut Accounts, end: &AgentEnd) -> Usage {
-    let usage = end.report.usage;
-    let Some(session) = &end.report.session_id else {
-        return usage;
-    };
-    if end.report.usage_basis != UsageBasis::Session {
-        return usage;
-    }
-    let before = accounts
-        .session_usage
-        .insert(session.clone(), usage)
-        .unwrap_or_default();
-    let less = |now: Option<u64>, before: Option<u64>| {
-        now.map(|now| now.saturating_sub(before.unwrap_or(0)))
-    };
-    Usage {
-        tokens_in: less(usage.tokens_in, before.tokens_in),
-        tokens_cached: less(usage.tokens_cached, before.tokens_cached),
-        tokens_out: less(usage.tokens_out, before.tokens_out),
-        cost_usd: usage
-            .cost_usd
-            .map(|now| (now - before.cost_usd.unwrap_or(0.0)).max(0.0)),
-    }
-}
-
 pub(super) fn spend(usage: &Usage) -> Spend {
+    let (input, output) = (usage.tokens_in.unwrap_or(0), usage.tokens_out.unwrap_or(0));
     Spend {
-        tokens: usage
-            .tokens_in
-            .unwrap_or(0)
-            .saturating_add(usage.tokens_out.unwrap_or(0)),
+        tokens: input.saturating_add(output),
         cost_usd: usage.cost_usd.unwrap_or(0.0),
     }
 }

@@ -22,19 +22,15 @@ impl KeptMark {
     }
 
     fn keep(&self, parts: &Parts<'_>) -> anyhow::Result<()> {
-        let run_dir = &parts.setup.run_dir;
-        run_dir.write_json(RunFile::TurnMark, self).map(drop)
+        parts.setup.run_dir.write_json(RunFile::TurnMark, self)
     }
 }
 
 /// Records that what an interrupted turn did to the refs has been undone.
 pub(super) fn save_inspected(parts: &mut Parts<'_>) {
-    if let Some(mark) = KeptMark::read(parts) {
-        let inspected = KeptMark {
-            is_inspected: true,
-            ..mark
-        };
-        let kept = inspected.keep(parts);
+    if let Some(mut mark) = KeptMark::read(parts) {
+        mark.is_inspected = true;
+        let kept = mark.keep(parts);
         parts.emit.warn_unless_stored(kept);
     }
 }
@@ -52,13 +48,11 @@ pub(super) fn turn_mark(
     let of_turn = (run.task.id.to_string(), key.turn);
     let is_resumed = matches!(run.journal.state.last, Last::Resumed(_));
     let kept = KeptMark::read(parts).filter(|kept| is_resumed && kept.of_turn == of_turn);
+    let now = || parts.tree.repo.mark_turn();
     let mark = match kept {
         Some(kept) if !kept.is_inspected => return Ok(Ok(kept.mark)),
-        Some(kept) => {
-            let now = parts.tree.repo.mark_turn();
-            now.map(|now| kept.mark.with_refs_of(now))
-        }
-        None => parts.tree.repo.mark_turn(),
+        Some(kept) => now().map(|now| kept.mark.with_refs_of(now)),
+        None => now(),
     };
     if let Ok(mark) = &mark {
         let kept = KeptMark {

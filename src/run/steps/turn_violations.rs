@@ -17,23 +17,20 @@ pub(super) fn violations(
     raw: Option<&RawSnapshot>,
 ) -> Vec<String> {
     let mut violations = parts.setup.violations();
+    let mut unseen = None;
     match inspected {
         Ok(report) => violations.extend(of_report(parts, run, &report)),
-        Err(error) => {
-            let why = format!("the repository could not be inspected: {error}");
-            // Without a snapshot nothing is committed.
-            match raw {
-                Some(_) => violations.push(why),
-                None => parts.warn(why),
-            }
-        }
+        Err(error) => unseen = Some(format!("the repository could not be inspected: {error}")),
     }
-    let has_commits = !run.agent_commits.is_empty();
-    let secrets = raw.map(|raw| secrets_in(parts, raw, has_commits));
-    violations.extend(secrets.unwrap_or_default());
+    let Some(raw) = raw else {
+        // Without a snapshot nothing is committed.
+        unseen.into_iter().for_each(|why| parts.warn(why));
+        return violations;
+    };
+    violations.extend(unseen);
+    violations.extend(secrets_in(parts, raw, !run.agent_commits.is_empty()));
     let protected = &run.config.protected_paths;
-    let found = raw.map(|raw| of_work_paths(parts, protected, nested, raw));
-    violations.extend(found.unwrap_or_default());
+    violations.extend(of_work_paths(parts, protected, nested, raw));
     violations
 }
 
@@ -47,10 +44,9 @@ fn of_report(parts: &mut Parts<'_>, run: &mut TaskRun<'_>, report: &TurnReport) 
         violations.push(format!("{operation} was left in progress"));
     }
     let made = report.agent_commits.iter();
-    let made: Vec<String> = made
-        .map(|commit| format!("{} {} {}", commit.id, commit.author, commit.subject))
-        .filter(|line| !run.agent_commits.contains(line))
-        .collect();
+    let made = made.map(|commit| format!("{} {} {}", commit.id, commit.author, commit.subject));
+    let mut made: Vec<String> = made.collect();
+    made.retain(|line| !run.agent_commits.contains(line));
     if run.config.settings.agent_commits == AgentCommits::Reject && !made.is_empty() {
         let commits = count(made.len() as u64, "commit");
         violations.push(format!("the agent made {commits} itself"));
@@ -70,9 +66,8 @@ fn of_accepted_commit(parts: &Parts<'_>, run: &TaskRun<'_>, id: &RevId) -> Vec<S
         Ok(changed) => {
             let protected = &run.config.protected_paths;
             let found = of_own_commit(parts, protected, &changed).into_iter();
-            found
-                .map(|paths| format!("commit {id} by the agent: {paths}"))
-                .collect()
+            let named = found.map(|paths| format!("commit {id} by the agent: {paths}"));
+            named.collect()
         }
         Err(error) => vec![format!("commit {id} could not be read: {error}")],
     }
@@ -96,11 +91,7 @@ pub(super) fn of_changed_configuration(
     if run.config.settings.on_protected == OnProtected::Hold {
         return None;
     }
-    let is_protected = |path: &&String| run.config.protected_paths.cover(path.as_bytes(), false);
-    let paths: Vec<&str> = changed
-        .iter()
-        .filter(is_protected)
-        .map(String::as_str)
-        .collect();
+    let mut paths: Vec<&str> = changed.iter().map(String::as_str).collect();
+    paths.retain(|path| run.config.protected_paths.cover(path.as_bytes(), false));
     (!paths.is_empty()).then(|| format!("protected paths were changed: {}", paths.join(", ")))
 }

@@ -11,6 +11,7 @@ use crate::settings::TaskConfig;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,25 +38,20 @@ pub struct Uncommitted {
     /// Caches are left out, and so is what agents have left in earlier tasks of the run.
     at_start: BTreeSet<Vec<u8>>,
     /// Each of these with a digest of its state then, or as the checks have left it.
-    #[serde(default)]
     stamps: BTreeSet<(Vec<u8>, String)>,
     /// Everything that git ignored then, also caches.
     ignored: BTreeSet<Vec<u8>>,
     /// What of it programs execute by themselves, with digests.
-    #[serde(default)]
     starting: BTreeSet<(Vec<u8>, String)>,
     /// Whether a task of the run has started.
     has_started: bool,
     /// The same, made by checks since then, and not changed by others.
     made_by_checks: BTreeSet<Vec<u8>>,
     /// When checks last ended, in milliseconds.
-    #[serde(default)]
     checked_at: i64,
     /// The protected paths that somebody had changed before the task started, with mode and digest.
-    #[serde(default)]
     pub own: Vec<OwnChange>,
     /// The base with these changes, if there are any.
-    #[serde(default)]
     pub start: Option<TreeId>,
 }
 
@@ -64,31 +60,24 @@ type OwnChange = (Vec<u8>, Option<(u32, [u8; 32])>);
 
 impl Uncommitted {
     /// Records the protected paths that are changed before a task starts, which is so only if the run may start on
-    /// changes. Returns whether there are any.
+    /// changes.
     ///
     /// # Errors
     /// When one of them cannot be read.
-    pub fn start_as(&mut self, repo: &Repo, own: &RawSnapshot) -> Result<bool, CommitError> {
-        let paths = own.changed_paths().into_iter();
-        self.own = paths
-            .map(|entry| (entry.path.clone(), own.content(&entry.path)))
-            .collect();
+    pub fn start_as(&mut self, repo: &Repo, own: &RawSnapshot) -> Result<(), CommitError> {
+        let paths = own.changed_paths().into_iter().map(|entry| entry.path);
+        let changes = paths.map(|path| (path.clone(), own.content(&path)));
+        self.own = changes.collect();
         let tree = (!self.own.is_empty()).then(|| repo.write_snapshot_tree(own));
         self.start = tree.transpose()?;
-        Ok(self.start.is_some())
+        Ok(())
     }
 
-    /// Records the state at the start of a task. Returns whether the record changed.
-    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, config: &TaskConfig) -> bool {
-        let known = self.clone();
-        let top = repo.real().work_tree();
-        let roots = raw
-            .ignored
-            .iter()
-            .filter_map(|path| String::from_utf8(path.clone()).ok());
-        let roots = roots.map(|path| path.trim_end_matches('/').to_owned());
-        self.installed
-            .add(top, roots.filter(|path| holds_dependencies(path)));
+    /// Records the state at the start of a task.
+    pub fn start_task(&mut self, repo: &Repo, raw: &RawSnapshot, config: &TaskConfig) {
+        let roots = raw.ignored.iter().filter_map(|path| directory(path));
+        let roots = roots.filter(|path| holds_dependencies(path));
+        self.installed.add(repo.real().work_tree(), roots);
         let altered = self.altered(repo);
         let made_by_checks = std::mem::take(&mut self.made_by_checks);
         let earlier = std::mem::take(&mut self.at_start);
@@ -103,13 +92,8 @@ impl Uncommitted {
         });
         // Services write at any time.
         let is_quiet = config.settings.services.is_empty();
-        self.stamps = self
-            .at_start
-            .iter()
-            .filter(|_| is_quiet)
-            .map(|path| stamped(repo, path))
-            .collect();
-        known != *self
+        let stamped = self.at_start.iter().map(|path| stamped(repo, path));
+        self.stamps = stamped.filter(|_| is_quiet).collect();
     }
 
     /// What was there when the task started, and is no longer as it was.
@@ -125,19 +109,17 @@ impl Uncommitted {
         paths.filter(|path| covers(&self.at_start, path)).collect()
     }
 
-    /// Records what checks have made between two states. Returns whether any of it is new.
-    pub fn after_checks(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) -> bool {
+    /// Records what checks have made between two states.
+    pub fn after_checks(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) {
         let there = before.ignored.iter().chain(&before.nested);
         let there: BTreeSet<&[u8]> = there.map(Vec::as_slice).collect();
-        let new = after
-            .ignored
-            .iter()
-            .filter(|path| !there.contains(path.as_slice()));
+        let is_new = |path: &[u8]| !there.contains(path);
+        let new = after.ignored.iter().filter(|path| is_new(path));
         self.ignored.extend(new.cloned());
-        let made = uncommitted(repo, after, |path| !there.contains(path));
-        self.made_by_checks.extend(made);
-        self.checked_at = Timestamp::now().as_millisecond();
-        !self.made_by_checks.is_empty()
+        self.made_by_checks.extend(uncommitted(repo, after, is_new));
+        if !self.made_by_checks.is_empty() {
+            self.checked_at = Timestamp::now().as_millisecond();
+        }
     }
 
     /// Leaves to the agent what checks have made and it has changed since, before they run again.
@@ -145,11 +127,9 @@ impl Uncommitted {
         let top = repo.real().work_tree();
         let checked_at = self.checked_at;
         self.made_by_checks.retain(|path| {
-            let mut files = Vec::new();
-            below(&top.join(std::ffi::OsStr::from_bytes(path)), &mut files);
             let is_as_made =
                 |meta: Metadata| meta.ctime() * 1_000 + meta.ctime_nsec() / 1_000_000 <= checked_at;
-            let mut files = files.iter();
+            let mut files = files_at(top, [path]).into_iter();
             files.all(|file| file.symlink_metadata().is_ok_and(is_as_made))
         });
     }
@@ -181,48 +161,32 @@ impl Uncommitted {
         raw: &RawSnapshot,
         protected: &ProtectedPaths,
     ) -> (Vec<String>, BTreeSet<Vec<u8>>) {
-        let new = raw
-            .ignored
-            .iter()
-            .filter(|path| !covers(&self.ignored, path))
-            .cloned();
-        let (mut held, left): (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) =
-            new.partition(|path| protected.cover(path.strip_suffix(b"/").unwrap_or(path), false));
+        let new = raw.ignored.iter();
+        let new = new.filter(|path| !covers(&self.ignored, path));
+        let (mut held, left): (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>) = (new.cloned())
+            .partition(|path| protected.cover(path.strip_suffix(b"/").unwrap_or(path), false));
         let known: BTreeSet<&Vec<u8>> = self.starting.iter().map(|(path, _)| path).collect();
         let starting = starting(repo, raw, protected);
-        let (new, there): (Vec<_>, Vec<_>) = starting
-            .difference(&self.starting)
-            .cloned()
-            .partition(|(path, _)| !known.contains(path));
-        let new: Vec<Vec<u8>> = new.into_iter().map(|(path, _)| path).collect();
-        held.extend(
-            new.into_iter()
-                .filter(|path| !covers(&held, path))
-                .collect::<Vec<_>>(),
-        );
+        let other = starting.difference(&self.starting);
+        let other = other.map(|(path, _)| path.clone());
+        let (there, mut new): (Vec<_>, Vec<_>) = other.partition(|path| known.contains(path));
+        new.retain(|path| !covers(&held, path));
+        held.extend(new);
         let top = repo.real().work_tree();
-        let is_written = |path: &Vec<u8>| {
-            let full = top.join(std::ffi::OsStr::from_bytes(path));
-            may_be_needed(&display_path(path), full.is_dir())
-        };
+        let is_written =
+            |path: &Vec<u8>| may_be_needed(&display_path(path), top.join(os(path)).is_dir());
         let mut told = self.altered(repo);
-        told.extend(left.into_iter().filter(is_written));
-        told.extend(there.into_iter().map(|(path, _)| path));
+        told.extend(left.into_iter().filter(is_written).chain(there));
         (told.iter().map(|path| display_path(path)).collect(), held)
     }
 
     /// Files that only the agent can have written and that git ignores, with the rule for each.
     pub fn ignored_work(&self, repo: &Repo, raw: &RawSnapshot) -> Vec<String> {
         let top = repo.real().work_tree();
-        let mut files = Vec::new();
-        for path in self.since_start(repo, raw).1 {
-            below(&top.join(std::ffi::OsStr::from_bytes(&path)), &mut files);
-        }
+        let files = files_at(top, &self.since_start(repo, raw).1);
         let paths = files.iter().filter_map(|file| file.strip_prefix(top).ok());
-        let paths: Vec<Vec<u8>> = paths
-            .take(NAMED_FILES)
-            .map(|path| path.as_os_str().as_bytes().to_vec())
-            .collect();
+        let paths = paths.map(|path| path.as_os_str().as_bytes().to_vec());
+        let paths: Vec<Vec<u8>> = paths.take(NAMED_FILES).collect();
         repo.ignored_by(&paths).unwrap_or_default()
     }
 
@@ -230,11 +194,10 @@ impl Uncommitted {
     pub fn after_setup(&mut self, repo: &Repo, before: &RawSnapshot, after: &RawSnapshot) {
         let there: BTreeSet<&Vec<u8>> = before.ignored.iter().collect();
         let new = after.ignored.iter().filter(|path| !there.contains(path));
-        let new = new.filter_map(|path| String::from_utf8(path.clone()).ok());
         let top = repo.real().work_tree();
         self.installed.record(top);
-        let new = new.map(|path| path.trim_end_matches('/').to_owned());
-        self.installed.add(top, new);
+        self.installed
+            .add(top, new.filter_map(|path| directory(path)));
     }
 
     /// The installed dependencies.
@@ -243,26 +206,20 @@ impl Uncommitted {
     }
 
     /// Takes what checks have changed, in installed dependencies if no agent has changed any, and elsewhere but in what
-    /// was `altered` before. Returns whether there was something.
-    pub fn take_changes(
-        &mut self,
-        repo: &Repo,
-        are_as_made: bool,
-        altered: &BTreeSet<Vec<u8>>,
-    ) -> bool {
-        let known = self.clone();
+    /// was `altered` before.
+    pub fn take_changes(&mut self, repo: &Repo, are_as_made: bool, altered: &BTreeSet<Vec<u8>>) {
         if are_as_made {
             self.installed.record(repo.real().work_tree());
         }
-        let (kept, others): (BTreeSet<_>, BTreeSet<_>) = std::mem::take(&mut self.stamps)
-            .into_iter()
-            .partition(|(path, _)| altered.contains(path));
-        self.stamps = others
-            .iter()
-            .map(|(path, _)| stamped(repo, path))
-            .chain(kept)
-            .collect();
-        known != *self
+        let stamps = std::mem::take(&mut self.stamps).into_iter();
+        let stamps = stamps.map(|known| {
+            if altered.contains(&known.0) {
+                known
+            } else {
+                stamped(repo, &known.0)
+            }
+        });
+        self.stamps = stamps.collect();
     }
 
     /// Installed programs that checks name and that now shadow another one, and dependencies that are gone.
@@ -290,11 +247,8 @@ fn starting(
 ) -> BTreeSet<(Vec<u8>, String)> {
     let top = repo.real().work_tree();
     let is_own = |path: &&Vec<u8>| !holds_dependencies(display_path(path).trim_end_matches('/'));
-    let files = raw.ignored.iter().filter(is_own).flat_map(|path| {
-        let mut files = Vec::new();
-        below(&top.join(std::ffi::OsStr::from_bytes(path)), &mut files);
-        files
-    });
+    let own = raw.ignored.iter().filter(is_own);
+    let files = own.flat_map(|path| files_at(top, [path]));
     let paths = files.filter_map(|file| {
         let path = file.strip_prefix(top).ok()?.as_os_str().as_bytes();
         protected.cover(path, false).then(|| stamped(repo, path))
@@ -303,11 +257,27 @@ fn starting(
 }
 
 fn stamped(repo: &Repo, path: &[u8]) -> (Vec<u8>, String) {
-    let full = repo
-        .real()
-        .work_tree()
-        .join(std::ffi::OsStr::from_bytes(path));
+    let full = repo.real().work_tree().join(os(path));
     (path.to_vec(), stamp(&full))
+}
+
+fn os(path: &[u8]) -> &OsStr {
+    OsStr::from_bytes(path)
+}
+
+/// An ignored directory without the slash at its end.
+fn directory(path: &[u8]) -> Option<String> {
+    let path = std::str::from_utf8(path).ok()?;
+    Some(path.trim_end_matches('/').to_owned())
+}
+
+/// The files at and below these paths of the work tree.
+fn files_at<'p>(top: &Path, paths: impl IntoIterator<Item = &'p Vec<u8>>) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for path in paths {
+        below(&top.join(os(path)), &mut files);
+    }
+    files
 }
 
 /// Those paths which checks see in the work tree, which a fresh checkout of its commit does not have, and for which
@@ -321,17 +291,14 @@ fn uncommitted(
     let changes = raw.changes.iter().filter(|change| !change.newly_ignored);
     let committed: BTreeSet<Vec<u8>> = changes.map(|change| change.path.clone()).collect();
     let is_needed = |path: &Vec<u8>| {
-        let full = top.join(std::ffi::OsStr::from_bytes(path));
-        let may_be_needed = full.symlink_metadata().is_ok_and(|meta| {
+        let may_be_needed = top.join(os(path)).symlink_metadata().is_ok_and(|meta| {
             may_be_needed(&display_path(path), meta.is_dir() || meta.is_symlink())
         });
         let may_be_needed = may_be_needed || is_without_origin(repo, raw, path);
         may_be_needed && !committed.contains(path) && !has_below(&committed, path)
     };
-    let ignored = raw
-        .ignored
-        .iter()
-        .filter(|path| is_new(path) && is_needed(path));
+    let ignored = raw.ignored.iter();
+    let ignored = ignored.filter(|path| is_new(path) && is_needed(path));
     let nested = raw.nested.iter().filter(|path| is_new(path));
     ignored.chain(nested).cloned().collect()
 }
@@ -339,7 +306,7 @@ fn uncommitted(
 /// Whether what is usually made again may decide a result all the same: a compiled module of Python without its source,
 /// packages of JavaScript below the top of the work tree that no manifest asked for, and what says that an installed package extends pytest.
 fn is_without_origin(repo: &Repo, raw: &RawSnapshot, path: &[u8]) -> bool {
-    let relative = Path::new(std::ffi::OsStr::from_bytes(path));
+    let relative = Path::new(os(path));
     let (full, name) = (repo.real().work_tree().join(relative), relative.file_name());
     match name.and_then(|name| name.to_str()) {
         Some("node_modules") => relative.parent().is_some_and(|dir| {
@@ -391,18 +358,13 @@ fn installed(repo: &Repo, named: &Named) -> BTreeSet<String> {
     let dirs = named.directories.iter().map(String::as_str);
     let dirs = dirs.flat_map(|dir| Path::new(dir).ancestors().filter_map(Path::to_str));
     let dirs: BTreeSet<&str> = dirs.chain([""]).collect();
-    let places = dirs.iter().flat_map(|dir| {
-        INSTALLED
-            .iter()
-            .map(move |place| Path::new(dir).join(place))
-    });
+    let installed = || INSTALLED.iter();
+    let in_dir = |dir| installed().map(move |place| Path::new(dir).join(place));
+    let places = dirs.into_iter().flat_map(in_dir);
     let places: Vec<PathBuf> = places.filter(|place| top.join(place).is_dir()).collect();
     let mut found = BTreeSet::new();
-    for word in named
-        .words
-        .iter()
-        .filter(|word| !word.starts_with(['-', '.', '/']) || word.contains("bin/"))
-    {
+    let is_likely = |word: &&String| !word.starts_with(['-', '.', '/']) || word.contains("bin/");
+    for word in named.words.iter().filter(is_likely) {
         let of_place = places.iter().map(|place| place.join(word));
         let paths = of_place.chain([PathBuf::from(word.trim_start_matches("./"))]);
         for path in paths.filter(|path| top.join(path).is_file()) {
@@ -413,14 +375,13 @@ fn installed(repo: &Repo, named: &Named) -> BTreeSet<String> {
     }
     let is_installed = |path: &PathBuf| {
         let directory = path.parent().and_then(Path::to_str).unwrap_or_default();
-        let is_likely = path.to_string_lossy().contains("bin/")
-            || path.to_string_lossy().contains("node_modules/");
+        let name = path.to_string_lossy();
+        let is_likely = name.contains("bin/") || name.contains("node_modules/");
         is_likely && !repo.has_tracked_files(directory)
     };
     let found = found.into_iter().filter(is_installed);
-    found
-        .filter_map(|path| Some(path.to_str()?.to_owned()))
-        .collect()
+    let names = found.filter_map(|path| path.into_os_string().into_string().ok());
+    names.collect()
 }
 
 /// The files at and below a path, sorted, without caches and nested packages.

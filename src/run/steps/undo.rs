@@ -21,7 +21,6 @@ struct PhaseStart {
     task: String,
     phase: usize,
     /// The turn, if it alone may change nothing.
-    #[serde(default)]
     turn: Option<u32>,
     tree: TreeId,
     head: Option<RevId>,
@@ -39,21 +38,20 @@ pub(crate) fn keep_phase_start(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: Tu
     if !may_be_undone || phase_start(&parts.setup, run, key).is_some() {
         return;
     }
-    let (raw, _) = parts.last_snapshot();
-    let Some(raw) = raw else { return };
-    let kept = match parts.tree.repo.write_snapshot_tree(&raw) {
-        Ok(tree) => parts.setup.run_dir.write_json(
-            RunFile::PhaseStart,
-            &PhaseStart {
-                task: run.task.id.to_string(),
-                phase: key.phase,
-                turn: turn_alone(run, key),
-                tree,
-                head: head_of(&raw),
-            },
-        ),
-        Err(error) => Err(error.into()),
+    let (Some(raw), _) = parts.last_snapshot() else {
+        return;
     };
+    let tree = parts.tree.repo.write_snapshot_tree(&raw);
+    let kept = tree.map_err(Into::into).and_then(|tree| {
+        let start = PhaseStart {
+            task: run.task.id.to_string(),
+            phase: key.phase,
+            turn: turn_alone(run, key),
+            tree,
+            head: head_of(&raw),
+        };
+        parts.setup.run_dir.write_json(RunFile::PhaseStart, &start)
+    });
     parts.emit.warn_unless_stored(kept);
 }
 
@@ -78,14 +76,10 @@ pub(crate) fn undo_what_may_not_change(
     report: Option<&mut TurnReport>,
 ) -> Vec<String> {
     let writes = run.writes(key);
-    if writes == Writes::Anything {
-        return Vec::new();
-    }
-    let Some(start) = phase_start(&parts.setup, run, key) else {
+    let start = phase_start(&parts.setup, run, key).filter(|_| writes != Writes::Anything);
+    let Some((start, raw)) = start.and_then(|start| Some((start, parts.snapshot().0?))) else {
         return Vec::new();
     };
-    let (raw, _) = parts.snapshot();
-    let Some(raw) = raw else { return Vec::new() };
     let state = &run.journal.state;
     let began = match start.turn {
         Some(_) => state.turn_start.as_ref(),
@@ -108,22 +102,18 @@ pub(crate) fn undo_what_may_not_change(
     let undone = match undone {
         Ok(undone) => undone,
         Err(error) => {
-            parts.warn(format!(
-                "{who} made changes that are not allowed in this phase, and they could not be undone: {}",
-                with_causes(&error)
-            ));
+            let why = with_causes(&error);
+            parts.warn(format!("{who} made changes that are not allowed in this phase, and they could not be undone: {why}"));
             return Vec::new();
         }
     };
-    if let Some(report) = report {
-        let made = std::mem::take(&mut report.agent_commits);
-        let ids: Vec<&str> = made.iter().map(|commit| commit.id.0.as_str()).collect();
-        if !ids.is_empty() {
-            parts.warn(format!(
-                "{who} made commits, which is not allowed in this phase; they were removed from the branch: {}",
-                ids.join(", ")
-            ));
-        }
+    let made = report.map(|report| std::mem::take(&mut report.agent_commits));
+    let made = made.into_iter().flatten().map(|commit| commit.id.0);
+    let made = made.collect::<Vec<_>>().join(", ");
+    if !made.is_empty() {
+        parts.warn(format!(
+            "{who} made commits, which is not allowed in this phase; they were removed from the branch: {made}"
+        ));
     }
     if !undone.is_empty() {
         parts.warn(format!(
@@ -138,17 +128,17 @@ pub(crate) fn undo_what_may_not_change(
 pub fn undo(parts: &mut Parts<'_>, run: &TaskRun<'_>, key: TurnKey) -> Observation {
     let (raw, _) = parts.snapshot();
     if let (Some(raw), Some(start)) = (raw, phase_start(&parts.setup, run, key)) {
-        match restore_from_tree(&mut parts.tree, &raw, &start, |_| false) {
-            Ok(undone) => parts.warn(format!(
+        let undone = restore_from_tree(&mut parts.tree, &raw, &start, |_| false);
+        parts.warn(match undone {
+            Ok(undone) => format!(
                 "the last turn of task {} did not pass and was undone: {}",
                 run.task.id,
                 display_paths(&undone)
-            )),
-            Err(error) => parts.warn(format!(
-                "the last turn could not be undone: {}",
-                with_causes(&error)
-            )),
-        }
+            ),
+            Err(error) => {
+                format!("the last turn could not be undone: {}", with_causes(&error))
+            }
+        });
     }
     let (raw, after) = parts.snapshot();
     let raw = raw.as_deref();
@@ -167,8 +157,7 @@ fn restore_from_tree(
     start: &PhaseStart,
     may_change: impl Fn(&[u8]) -> bool,
 ) -> anyhow::Result<Vec<Vec<u8>>> {
-    let file = tree.plan.file.as_ref();
-    let plan = file.and_then(|file| file.in_tree.clone());
+    let plan = tree.plan.in_tree().map(<[u8]>::to_vec);
     let goes_back = |path: &[u8]| Some(path) != plan.as_deref() && !may_change(path);
     // A file that the rules of the phase's start ignore is not new, whatever became of the rules.
     let is_rule = |path: &[u8]| holds_ignore_rules(path) && goes_back(path);

@@ -4,10 +4,9 @@ use crate::checks::{self, CheckContext, Progress, Verification};
 use crate::domain::attempt::{Interruption, Observation, VerificationEnded};
 use crate::domain::checks::judges::names_dependencies;
 use crate::domain::checks::verdict::Verdict;
-use crate::domain::checks::{Matchers, Reported, read_matchers};
+use crate::domain::checks::{Reported, read_matchers};
 use crate::domain::event::EventKind;
-use crate::domain::settings::AgentCommits;
-use crate::domain::settings::SignalPolicy;
+use crate::domain::settings::{AgentCommits, SignalPolicy};
 use crate::domain::snapshot::Snapshot;
 use crate::domain::text::left_running;
 use crate::error::{Error, machine_fault, with_causes};
@@ -36,66 +35,55 @@ const SETUP: &str = "setup";
 /// When the run's own state cannot be written.
 pub async fn verify(parts: &mut Parts<'_>, run: &mut TaskRun<'_>) -> anyhow::Result<Observation> {
     let (raw_before, before) = parts.tree.as_checked_out(&mut parts.emit)?;
+    let memory = &parts.accounts.checks;
     let recalled = before
         .tree()
-        .and_then(|now| parts.accounts.checks.recall(now, &run.config))
-        .cloned();
+        .and_then(|now| memory.recall(now, &run.config));
     // A recalled result applies to exactly the tree that it was looked up by.
-    let (verification, raw_after, after) = match recalled {
-        Some(verification) => {
-            parts.emit.emit(EventKind::VerificationSkipped {
-                reason: "the checks already ran on this exact tree".into(),
-            });
-            (verification, raw_before.clone(), before.clone())
+    let (verification, raw_after, after) = if let Some(verification) = recalled.cloned() {
+        let reason = "the checks already ran on this exact tree".to_owned();
+        parts.emit.emit(EventKind::VerificationSkipped { reason });
+        (verification, raw_before.clone(), before.clone())
+    } else {
+        let raw_before = raw_before.as_deref();
+        // What checks create themselves is removed if it was changed since, so that none passes because of what the
+        // agent wrote there.
+        parts.tree.drop_altered_artifacts()?;
+        if raw_before.is_some() {
+            parts.tree.repo.change().remove_compiled_python()?;
         }
-        None => {
-            let raw_before = raw_before.as_deref();
-            let config = &run.config;
-            as_checks_leave_it(&mut parts.tree, raw_before)?;
-            let verification = check_work(parts, config, raw_before).await?;
-            if verification.verdict == Verdict::Aborted {
-                let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
-                return Ok(Observation::interrupted(by));
-            }
-            let (raw_after, after) = parts.tree.collect_artifacts(raw_before, &mut parts.emit);
-            if let Some(raw) = raw_after.as_deref() {
-                tell_ignored(parts, run, raw);
-            }
-            (verification, raw_after, after)
+        let verification = check_work(parts, &run.config, raw_before).await?;
+        if verification.verdict == Verdict::Aborted {
+            let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
+            return Ok(Observation::interrupted(by));
         }
+        let (raw_after, after) = parts.tree.collect_artifacts(raw_before, &mut parts.emit);
+        if let Some(raw) = raw_after.as_deref() {
+            tell_ignored(parts, run, raw);
+        }
+        (verification, raw_after, after)
     };
-    judge(
-        &mut parts.accounts.checks,
-        run,
-        &before,
-        &after,
-        &verification,
-    );
+    let memory = &mut parts.accounts.checks;
+    judge(memory, run, &before, &after, &verification);
     let changes = |raw| parts.tree.check_changes(raw, &run.config).tests;
     let tests = raw_after.as_deref().map(changes).unwrap_or_default();
     let is_asked = run.config.settings.signals != SignalPolicy::Off;
     let is_looked_at = is_asked && verification.verdict == Verdict::Passed;
     let raw_passed = raw_after.as_deref().filter(|_| is_looked_at);
     let signals = raw_passed.map(|raw| signals_of(&parts.tree.repo, raw));
-    let altered = match (raw_before.as_deref(), raw_after.as_deref()) {
-        (Some(before), Some(after)) => altered(before, after),
-        _ => Vec::new(),
-    };
+    let raw_before = raw_before.as_deref();
+    let reported = reported(&parts.tree, raw_before, &run.config, &verification);
+    let both = raw_before.zip(raw_after.as_deref());
+    let altered = both.map_or_else(Vec::new, |(before, after)| after.changed_since(before));
     Ok(Observation::Verified(Arc::new(VerificationEnded {
         failed: verification.failed(),
-        reported: reported(
-            &parts.tree,
-            raw_before.as_deref(),
-            &run.config,
-            &verification,
-        )
-        .into(),
+        reported: reported.into(),
         tests: tests.into(),
         signals: signals.unwrap_or_default(),
-        altered,
+        altered: altered.iter().map(|path| display_path(path)).collect(),
         errors: verification.errors(),
         failing_checks: verification.failing_checks(),
-        hints: hints(parts, raw_before.as_deref(), &verification),
+        hints: hints(parts, raw_before, &verification),
         failing_output: verification.failing_output,
         verdict: verification.verdict,
         before,
@@ -132,16 +120,6 @@ pub(crate) fn reported(
     Reported::of(&verification.results, runs_tests)
 }
 
-/// Removes untracked files that the checks create themselves if they were changed since, so that no
-/// check passes because of what the agent wrote there.
-fn as_checks_leave_it(tree: &mut WorkTree, raw: Option<&RawSnapshot>) -> anyhow::Result<()> {
-    tree.drop_altered_artifacts()?;
-    if raw.is_some() {
-        tree.repo.change().remove_compiled_python()?;
-    }
-    Ok(())
-}
-
 /// Sets the permit and remembers the result of the checks. Both apply to one tree, so neither exists if
 /// the checks changed what they judged.
 pub(crate) fn judge(
@@ -161,12 +139,6 @@ pub(crate) fn judge(
     }
 }
 
-/// Files that differ between two snapshots.
-fn altered(before: &RawSnapshot, after: &RawSnapshot) -> Vec<String> {
-    let paths = after.changed_since(before);
-    paths.iter().map(|path| display_path(path)).collect()
-}
-
 /// Runs the checks on the current work. If that is the result of a merge, the rules for merges are
 /// checked first, and no check runs until they are met.
 ///
@@ -179,28 +151,23 @@ pub(crate) async fn check_work(
 ) -> anyhow::Result<Verification> {
     let merging = parts.tree.merging.as_ref().zip(before);
     let problem = merging.and_then(|(merging, raw)| merging.problem(&parts.tree.repo, raw));
-    let changed = if problem.is_some() || parts.setup.config.setup.is_empty() {
-        Vec::new()
-    } else {
-        parts.tree.changed_dependencies(true)
-    };
-    let failed = match problem {
-        Some(problem) => Some((merging::CHECK, problem)),
-        None if changed.is_empty() => None,
-        None => install_again(parts, &changed)
-            .await?
-            .map(|why| (SETUP, why)),
-    };
+    let mut failed = problem.map(|problem| (merging::CHECK, problem));
+    if failed.is_none() && !parts.setup.config.setup.is_empty() {
+        let changed = parts.tree.changed_dependencies(true);
+        if !changed.is_empty() {
+            let why = install_again(parts, &changed).await?;
+            failed = why.map(|why| (SETUP, why));
+        }
+    }
     let Some((name, problem)) = failed else {
         return run_checks(parts, config, before).await;
     };
     let failed = Verification::failed_before(name, &problem);
     for result in &failed.results {
         let (name, check) = (result.name.clone(), result.kind);
+        let ended = EventKind::CheckEnded(Box::new(result.clone()));
         parts.emit.emit(EventKind::CheckStarted { name, check });
-        parts
-            .emit
-            .emit(EventKind::CheckEnded(Box::new(result.clone())));
+        parts.emit.emit(ended);
     }
     Ok(failed)
 }
@@ -230,12 +197,9 @@ pub async fn run_checks(
     }
     // A check that asks git what has changed would find nothing of what the agent has committed.
     let hides = config.settings.agent_commits != AgentCommits::Accept;
-    let head = parts
-        .tree
-        .repo
-        .change()
-        .head_before_checks(&now.known, hides)
-        .map_err(unmoved)?;
+    let repo = parts.tree.repo.change();
+    let head = repo.head_before_checks(&now.known, hides);
+    let head = head.map_err(unmoved)?;
     let ran = run_all(parts, config, before).await;
     // First, since it undoes a configuration on which git would wait.
     let left = parts.tree.repo.change().head_after_checks(&head);
@@ -267,11 +231,9 @@ async fn run_all(
 ) -> anyhow::Result<Verification> {
     parts.tree.save_untracked(before)?;
     let are_as_made = parts.tree.changed_dependencies(false).is_empty();
-    let altered = parts.tree.altered();
-    let mut env =
-        parts
-            .setup
-            .environment(Purpose::Check, &config.settings.verify_env, &mut parts.emit);
+    let altered = parts.tree.uncommitted.altered(&parts.tree.repo);
+    let passed = &config.settings.verify_env;
+    let mut env = (parts.setup).environment(Purpose::Check, passed, &mut parts.emit);
     if parts.accounts.checks.rebuilds {
         let own = env.iter().position(|(name, _)| name == "MAKEFLAGS");
         let mut flags = OsString::from("-B ");
@@ -292,12 +254,9 @@ async fn run_all(
     }
     let mut as_committed = BTreeMap::new();
     if let Some(raw) = before.filter(|_| asks_git && !parts.tree.repo.started_with_jj()) {
-        match parts
-            .tree
-            .repo
-            .change()
-            .index_before_checks(raw, !needing_commit.is_empty())
-        {
+        let needs_commit = !needing_commit.is_empty();
+        let repo = parts.tree.repo.change();
+        match repo.index_before_checks(raw, needs_commit) {
             Ok(staged) => {
                 env.extend(staged.iter().map(|staged| staged.store.clone()));
                 let variable = staged.and_then(|staged| staged.as_committed);
@@ -333,29 +292,24 @@ async fn run_all(
             emit.emit(EventKind::CheckEnded(Box::new(result.clone())));
         }
         Progress::Leaked(check, count) => {
-            emit.warn(format!(
-                "check {} left {}",
-                check.name,
-                left_running(count as u64)
-            ));
+            let left = left_running(count as u64);
+            emit.warn(format!("check {} left {left}", check.name));
         }
         Progress::Odd(check, what) => {
             emit.warn(format!("check {}: {what}", check.name));
         }
         Progress::LogLost(why) => emit.warn(format!("a check's log is incomplete: {why}")),
     };
-    let ran = checks::run_checks(
-        &config.checks,
-        &around,
-        &mut parts.accounts.checks.begun,
-        &mut on_progress,
-    )
-    .await;
+    let begun = &mut parts.accounts.checks.begun;
+    let ran = checks::run_checks(&config.checks, &around, begun, &mut on_progress).await;
     parts.setup.report_denied_hosts(&mut parts.emit);
     if let Some(refusal) = parts.setup.isolation.refusal(&ran.failing_output) {
         parts.warn(refusal);
     }
-    parts.tree.take_changes(are_as_made, &altered)?;
+    parts.tree.record(|uncommitted, repo| {
+        uncommitted.take_changes(repo, are_as_made, &altered);
+        Ok(())
+    })?;
     Ok(ran)
 }
 
@@ -373,22 +327,18 @@ fn load_matchers(parts: &mut Parts<'_>, config: &TaskConfig) -> anyhow::Result<(
             Some(bytes) => Some(bytes),
             None => parts.tree.repo.base_file(file.as_bytes())?,
         };
-        let read = match &bytes {
-            Some(bytes) => {
-                parts.setup.run_dir.write(copy, bytes)?;
-                read_matchers(&file, bytes)
-            }
-            None => Matchers {
-                matchers: Vec::new(),
-                warnings: vec![format!(
-                    "{file}: the start commit of the run has no such problem matcher file"
-                )],
-            },
-        };
-        for warning in read.warnings {
-            parts.warn(warning);
+        let mut matchers = Vec::new();
+        if let Some(bytes) = &bytes {
+            parts.setup.run_dir.write(copy, bytes)?;
+            let read = read_matchers(&file, bytes);
+            read.warnings.into_iter().for_each(|one| parts.warn(one));
+            matchers = read.matchers;
+        } else {
+            parts.warn(format!(
+                "{file}: the start commit of the run has no such problem matcher file"
+            ));
         }
-        parts.accounts.checks.matchers.insert(file, read.matchers);
+        parts.accounts.checks.matchers.insert(file, matchers);
     }
     Ok(())
 }

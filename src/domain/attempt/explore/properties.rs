@@ -160,8 +160,9 @@ fn is_at_start(state: &TaskState) -> bool {
 
 /// Whether the tree equals the starting tree, whatever commits the agent made.
 fn has_start_tree(state: &TaskState) -> bool {
-    let (start, current) = (&state.task_start, &state.current);
-    same_tree(start.as_ref().unwrap(), current.as_ref().unwrap())
+    let tree = |at: &Option<Snapshot>| at.as_ref().unwrap().tree().cloned();
+    let start = tree(&state.task_start);
+    start.is_some() && start == tree(&state.current)
 }
 
 fn check_commit(policy: &Policy, state: &TaskState, witness: &Effects, grounds: Grounds) {

@@ -19,9 +19,3 @@ fn a_step_that_is_cut_short_and_taken_up_again_has_cost_what_it_did() {
     assert_eq!(state.spend, all);
     assert_eq!(state.interrupted, Some(Interruption::Deadline));
 }
-
-#[test]
-fn an_older_record_of_an_interruption_tells_no_cost() {
-    let expected = Observation::interrupted(Interruption::Deadline);
-    assert_eq!(interrupted(""), expected);
-}

@@ -10,11 +10,8 @@ use std::path::Path;
 /// All lines without an incomplete last one; none if there is no file.
 pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let file = match File::open(path) {
-        Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(error).with_context(|| format!("{} cannot be read", path.display()));
-        }
+        opened => opened.with_context(|| format!("{} cannot be read", path.display()))?,
     };
     let mut reader = BufReader::new(file);
     let mut values = Vec::new();
@@ -41,12 +38,9 @@ pub(super) fn read_lines<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow:
 
 /// Cuts off an incomplete last line, left by a killed run or a full disk.
 pub(super) fn end_torn_line(path: &Path) -> io::Result<()> {
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(no_follow())
-        .open(path);
-    let file = match opened {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(no_follow());
+    let file = match options.open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened?,
     };
@@ -68,11 +62,12 @@ fn whole_length(file: &File) -> io::Result<u64> {
         std::mem::swap(&mut line, &mut next);
         next.clear();
     }
-    if line.is_empty() || !is_torn(&line) {
-        Ok(end)
+    let is_torn = !line.is_empty() && is_torn(&line);
+    Ok(if is_torn {
+        end - line.len() as u64
     } else {
-        Ok(end - line.len() as u64)
-    }
+        end
+    })
 }
 
 /// Whether a last line is incomplete. After a loss of power, its end may be on disk and its start may
