@@ -81,7 +81,9 @@ impl Decision<'_> {
         let evidence = matches!(purpose, VerifyPurpose::Evidence { .. });
         match &self.proofs.baseline {
             _ if self.untouched() || evidence => Some(of_machine),
-            None if self.policy.baseline != Baseline::Off => Some(self.prove(Proof::Baseline)),
+            None if self.policy.baseline != Baseline::Off => Some(Step::Prove {
+                proof: Proof::Baseline,
+            }),
             None | Some(ProofResult::CannotStart { .. } | ProofResult::Unknown { .. }) => {
                 Some(of_machine)
             }
@@ -95,7 +97,9 @@ impl Decision<'_> {
             || self.policy.baseline == Baseline::Off;
         let is_refused = ended.failed.iter().any(|failed| failed.refused.is_some());
         if self.proofs.baseline.is_none() && (!is_known || is_refused) {
-            return Some(self.prove(Proof::Baseline));
+            return Some(Step::Prove {
+                proof: Proof::Baseline,
+            });
         }
         if let Some(end) = self.refused_before(ended) {
             return Some(Step::Finish(end));
@@ -126,10 +130,14 @@ impl Decision<'_> {
             return self.nothing_to_do(is_evidence);
         }
         match self.of_current_tree(self.proofs.old_tests.as_ref()) {
-            None => self.prove(Proof::OldTests),
+            None => Step::Prove {
+                proof: Proof::OldTests,
+            },
             Some(ProofResult::Passed) => self.nothing_to_do(is_evidence),
             Some(ProofResult::Failed { .. }) if self.proofs.reruns < self.policy.flaky_reruns => {
-                self.prove(Proof::OldTests)
+                Step::Prove {
+                    proof: Proof::OldTests,
+                }
             }
             Some(ProofResult::Failed { .. }) => {
                 let left = self.tests.touched().join(", ");
@@ -164,7 +172,9 @@ impl TaskState {
             return None;
         }
         if purpose != VerifyPurpose::Recheck {
-            return Some(self.verify(VerifyPurpose::Recheck));
+            return Some(Step::Verify {
+                purpose: VerifyPurpose::Recheck,
+            });
         }
         let files = ended.altered.clone();
         (passed && stable == Some(false)).then_some(Step::Finish(Outcome::UnstableChecks { files }))

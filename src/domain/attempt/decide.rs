@@ -89,7 +89,9 @@ impl Decision<'_> {
     fn first_turn(self) -> Step {
         let baseline = self.proofs.baseline.as_ref();
         if baseline.is_none() && self.policy.has_checks && self.policy.baseline == Baseline::First {
-            return self.prove(Proof::Baseline);
+            return Step::Prove {
+                proof: Proof::Baseline,
+            };
         }
         match baseline.and_then(after_baseline) {
             Some(end) => Step::Finish(end),
@@ -189,7 +191,9 @@ impl Decision<'_> {
     /// Verifies once for the report; the task fails whatever the result.
     pub(super) fn evidence(self, planning: bool) -> Step {
         if self.policy.has_checks {
-            self.verify(VerifyPurpose::Evidence { planning })
+            Step::Verify {
+                purpose: VerifyPurpose::Evidence { planning },
+            }
         } else {
             Step::Finish(self.after_evidence(planning))
         }

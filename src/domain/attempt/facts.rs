@@ -1,10 +1,7 @@
 //! What the history of a task says, and the steps that follow from it alone.
 
 use super::decide::Decision;
-use super::{
-    NO_FILE_CHANGES, PhaseSpec, Policy, Proof, ProofResult, Step, TaskState, TurnKey,
-    VerifyPurpose, Writes,
-};
+use super::{NO_FILE_CHANGES, PhaseSpec, Policy, Proof, ProofResult, Step, TaskState, Writes};
 use crate::outcome::Outcome;
 use crate::review;
 use crate::settings::Baseline;
@@ -45,7 +42,9 @@ impl Decision<'_> {
     /// Before a failure is judged, runs the checks once on the tree from which the task started.
     pub(super) fn look_up_baseline(self) -> Option<Step> {
         let is_open = self.proofs.baseline.is_none() && self.policy.baseline != Baseline::Off;
-        is_open.then(|| self.prove(Proof::Baseline))
+        is_open.then(|| Step::Prove {
+            proof: Proof::Baseline,
+        })
     }
 
     /// The end of work that the reviews do not accept.
@@ -109,16 +108,6 @@ impl TaskState {
         } else {
             self.no_progress(NO_FILE_CHANGES)
         }
-    }
-
-    pub(super) fn prove(&self, proof: Proof) -> Step {
-        let key = self.key.unwrap_or(TurnKey::FIRST);
-        Step::Prove { key, proof }
-    }
-
-    pub(super) fn verify(&self, purpose: VerifyPurpose) -> Step {
-        let key = self.key.unwrap_or(TurnKey::FIRST);
-        Step::Verify { key, purpose }
     }
 
     pub(super) fn no_progress(&self, message: impl Into<String>) -> Outcome {

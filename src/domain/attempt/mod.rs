@@ -108,14 +108,6 @@ pub struct TurnKey {
 }
 
 impl TurnKey {
-    /// The first turn of a task.
-    pub const FIRST: Self = Self {
-        phase: 0,
-        attempt: 1,
-        turn: 1,
-        name: None,
-    };
-
     /// The agent's role in the turn.
     pub fn role(self) -> Role {
         self.name.map_or(Role::Implementer, |name| name.role)
@@ -205,15 +197,11 @@ pub enum Step {
     },
     /// Run the checks on the current tree.
     Verify {
-        /// The attempt.
-        key: TurnKey,
         /// Why the tree is verified.
         purpose: VerifyPurpose,
     },
     /// Run the checks on another tree, or again on the same one, and restore the work tree afterwards.
     Prove {
-        /// The attempt.
-        key: TurnKey,
         /// The kind of proof.
         proof: Proof,
     },
@@ -431,15 +419,11 @@ impl VerificationEnded {
 pub enum Record {
     /// A step is about to run.
     Intent {
-        /// Counts up within the task, from 1.
-        id: u64,
         /// The step.
         step: Step,
     },
     /// The result of a step.
     Observed {
-        /// The intent's number (0 before the first intent).
-        id: u64,
         /// The observation.
         observation: Observation,
     },

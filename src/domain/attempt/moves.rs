@@ -31,7 +31,9 @@ impl Decision<'_> {
     pub(super) fn satisfied(self) -> Step {
         match (self.preflight(), self.policy.has_checks) {
             (Some(outcome), _) => self.give_up(outcome),
-            (None, true) => self.verify(VerifyPurpose::Satisfied),
+            (None, true) => Step::Verify {
+                purpose: VerifyPurpose::Satisfied,
+            },
             (None, false) => self.nothing_to_do(false),
         }
     }
@@ -44,7 +46,7 @@ impl Decision<'_> {
 
     pub(super) fn verify_or_accept(self, purpose: VerifyPurpose) -> Step {
         if self.policy.has_checks {
-            self.verify(purpose)
+            Step::Verify { purpose }
         } else {
             self.accept_unchecked()
         }
@@ -122,7 +124,7 @@ impl Decision<'_> {
         match self.tests_to_prove() {
             Tests::Settled => self.settle(grounds),
             _ if grounds == Grounds::Unchecked => self.settle(grounds),
-            Tests::Prove(proof) => self.prove(proof),
+            Tests::Prove(proof) => Step::Prove { proof },
             Tests::Refused(end) => Step::Finish(end),
             Tests::ProveNothing(_) if self.may_undo() => self.undo(),
             Tests::ProveNothing(end) => self.retry(None).unwrap_or(Step::Finish(end)),
@@ -201,7 +203,9 @@ impl Decision<'_> {
             (None, Last::Verified(..)) => Step::Finish(Outcome::CommitRejected {
                 message: UNREAD.into(),
             }),
-            _ => self.verify(VerifyPurpose::Attempt),
+            _ => Step::Verify {
+                purpose: VerifyPurpose::Attempt,
+            },
         }
     }
 
@@ -229,7 +233,7 @@ impl Decision<'_> {
         if self.proofs.passed_again.as_ref() == tree {
             return match self.tests_to_prove() {
                 Tests::Settled => self.settle(Grounds::Passed),
-                Tests::Prove(proof) => self.prove(proof),
+                Tests::Prove(proof) => Step::Prove { proof },
                 Tests::Refused(end) | Tests::ProveNothing(end) => Step::Finish(end),
             };
         }
@@ -237,7 +241,9 @@ impl Decision<'_> {
         let has_passed = |test: &BlamedTest| matches!(test.blame, Blame::New | Blame::Flaky);
         let may_be_flaky = self.policy.baseline == Baseline::Off || blamed.iter().any(has_passed);
         if self.proofs.reruns < self.policy.flaky_reruns && may_be_flaky {
-            self.prove(Proof::Flake)
+            Step::Prove {
+                proof: Proof::Flake,
+            }
         } else {
             Step::Finish(end)
         }

@@ -11,7 +11,9 @@ pub const ROUNDS: u32 = 5;
 const NUDGES_OF_HELPERS: u32 = 1;
 
 /// The role of the agent in a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -207,7 +209,6 @@ pub fn have_phases_of(history: &[Record], rows: &[PhaseSpec]) -> bool {
     history.iter().all(|record| match record {
         Record::Intent {
             step: Step::RunAgent { key, .. },
-            ..
         } => {
             let of_turn = key.name.map(|name| (name.cycle, name.phase));
             rows.get(key.phase).map(of_row) == Some(of_turn)
@@ -351,11 +352,11 @@ mod tests {
                 key: TurnKey {
                     phase,
                     name: are_named(rows).then(|| rows[phase].name()),
-                    ..TurnKey::FIRST
+                    attempt: 1,
+                    turn: 1,
                 },
                 purpose: TurnPurpose::Implement,
             },
-            id: 1,
         };
         let (plain, reviewed) = (asked(false, false, false), asked(false, true, false));
         let (tested, first) = (asked(false, true, true), asked(true, false, false));

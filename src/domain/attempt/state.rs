@@ -371,7 +371,7 @@ impl TaskState {
             (open, Last::Verified(purpose, ended))
                 if ended.passed_unread() || (open.is_none() && ended.cannot_start()) =>
             {
-                self.last = Last::Resumed(Box::new(self.verify(*purpose)));
+                self.last = Last::Resumed(Box::new(Step::Verify { purpose: *purpose }));
             }
             // The observation that led to the proof or commit is still the last one: it leads to the same
             // step again, once the work tree is restored.

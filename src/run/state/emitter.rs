@@ -136,14 +136,14 @@ impl<'a> Emitter<'a> {
     /// Emits the start of a proof, to which the following events belong. Returns its time on the run's clock.
     pub fn begin_proof(&mut self, proof: Proof) -> u64 {
         let began = self.elapsed_ms();
-        self.proof = Some(proof);
-        self.emit(EventKind::ProofStarted { proof });
+        self.place.proof = Some(proof);
+        self.emit(EventKind::ProofStarted {});
         began
     }
 
     /// Ends the proof.
     pub fn end_proof(&mut self) {
-        self.proof = None;
+        self.place.proof = None;
     }
 }
 
@@ -152,7 +152,6 @@ impl<'a> Emitter<'a> {
 pub struct Journal {
     task: String,
     file: HistoryFile,
-    next: u64,
     /// The state derived from the history.
     pub state: TaskState,
 }
@@ -163,7 +162,6 @@ impl Journal {
         Self {
             task: task.to_owned(),
             file,
-            next: earlier.iter().map(number).max().unwrap_or(0),
             state: fold(earlier),
         }
     }
@@ -173,9 +171,7 @@ impl Journal {
     /// # Errors
     /// When the history cannot be written.
     pub fn intend(&mut self, step: Step) -> anyhow::Result<()> {
-        self.next += 1;
-        let id = self.next;
-        self.write(Record::Intent { id, step })?;
+        self.write(Record::Intent { step })?;
         self.sync()
     }
 
@@ -194,8 +190,7 @@ impl Journal {
     /// # Errors
     /// When the history cannot be written.
     pub fn observe_before_intent(&mut self, observation: Observation) -> anyhow::Result<()> {
-        let id = self.next;
-        self.write(Record::Observed { id, observation })
+        self.write(Record::Observed { observation })
     }
 
     /// Syncs all records to disk.
@@ -220,12 +215,5 @@ impl Journal {
         let written = self.file.append(&HistoryLine { task, record })?;
         self.state.apply(&written);
         Ok(())
-    }
-}
-
-fn number(record: &Record) -> u64 {
-    match record {
-        Record::Intent { id, .. } | Record::Observed { id, .. } => *id,
-        Record::Finished { .. } => 0,
     }
 }

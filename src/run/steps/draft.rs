@@ -72,7 +72,7 @@ async fn drafted(
     wanted: &DraftRequest,
 ) -> anyhow::Result<Result<Draft, Outcome>> {
     let mut problem: Option<Problem> = None;
-    let mut last = None;
+    let mut last = Outcome::VerificationFailed;
     for number in 1..=MAX_DRAFTS {
         let (task, turn) = (run.task.id.as_str(), run.drafting.turns + 1);
         parts.emit.at(Some(task), Some(number), Some(turn));
@@ -92,58 +92,73 @@ async fn drafted(
         if let Some(section) = pictures(&names(&parts.setup.run_dir)) {
             add_paragraph(&mut text, &section);
         }
-        match lasting_turn(parts, run, number, &text).await? {
-            Turn::Draft(draft) => return Ok(Ok(*draft)),
-            Turn::Ended(outcome) => return Ok(Err(outcome)),
-            Turn::Invalid(found, outcome) => {
-                let why = one_line(&found.why, 500);
-                parts.warn(format!(
-                    "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
-                ));
-                let drafts = number;
-                last = Some(outcome.unwrap_or(Outcome::NoValidDraft { drafts, why }));
-                problem = Some(found);
+        let (assessment, drafted) = match lasting_turn(parts, run, number, &text).await? {
+            Ok(ended) => ended,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        let message = assessment.detail;
+        let no_draft = |why: &String| Problem {
+            draft: String::new(),
+            why: why.clone(),
+        };
+        let (found, outcome) = match assessment.kind {
+            AssessmentKind::AgentUnavailable => {
+                return Ok(Err(Outcome::AgentUnavailable { message }));
             }
-        }
+            AssessmentKind::PolicyViolation => {
+                return Ok(Err(Outcome::PolicyViolation { what: message }));
+            }
+            AssessmentKind::FailedReport => {
+                let summary = assessment.failed_report.map(|report| report.summary);
+                let summary = summary.unwrap_or_default();
+                return Ok(Err(Outcome::FailedReport { summary }));
+            }
+            AssessmentKind::TurnTimeout => (no_draft(&message), Some(Outcome::TurnTimeout)),
+            AssessmentKind::AgentCrashed => {
+                (no_draft(&message), Some(Outcome::AgentCrashed { message }))
+            }
+            _ => match drafted {
+                Ok(draft) => return Ok(Ok(*draft)),
+                Err(problem) => (problem, None),
+            },
+        };
+        let (drafts, why) = (number, one_line(&found.why, 500));
+        parts.warn(format!(
+            "draft {number} of {MAX_DRAFTS} is not a valid plan: {why}"
+        ));
+        last = outcome.unwrap_or(Outcome::NoValidDraft { drafts, why });
+        problem = Some(found);
     }
-    Ok(Err(last.unwrap_or(Outcome::VerificationFailed)))
+    Ok(Err(last))
 }
 
-/// The result of one turn.
-enum Turn {
-    Draft(Box<Draft>),
-    /// The turn gave no valid plan. If no further turn follows, the outcome applies; without one, that of
-    /// drafts that are not valid.
-    Invalid(Problem, Option<Outcome>),
-    Ended(Outcome),
-}
+/// A turn and the draft that it gave.
+type Drafted = (Assessment, Result<Box<Draft>, Problem>);
 
-/// The assessment of a turn that a transient error ended.
-type Transient = Box<Assessment>;
-
-/// A turn, repeated after a wait as long as errors are transient, as in every run.
+/// A turn, repeated after a wait as long as errors are transient, as in every run; or why there is none.
 async fn lasting_turn(
     parts: &mut Parts<'_>,
     run: &mut TaskRun<'_>,
     number: u32,
     text: &str,
-) -> anyhow::Result<Turn> {
+) -> anyhow::Result<Result<Drafted, Outcome>> {
     let mut waits = 0;
     loop {
         run.drafting.drafts = number;
         run.drafting.turns += 1;
         let (task, turns) = (run.task.id.as_str(), run.drafting.turns);
         parts.emit.at(Some(task), Some(number), Some(turns));
-        let transient = match turn(parts, run, number, turns, text.to_owned()).await? {
-            Ok(came) => return Ok(came),
-            Err(transient) => transient,
+        let ended = turn(parts, run, number, turns, text.to_owned()).await?;
+        let transient = match &ended {
+            Ok((assessment, _)) if assessment.kind == AssessmentKind::AgentTransient => assessment,
+            _ => return Ok(ended),
         };
-        let why = transient.detail;
+        let why = transient.detail.clone();
         let ms = match run.policy.wait_ms(waits, transient.retry_after_ms) {
             Ok(ms) => ms,
             Err(waits) => {
                 let message = format!("{why} ({waits})");
-                return Ok(Turn::Ended(Outcome::AgentUnavailable { message }));
+                return Ok(Err(Outcome::AgentUnavailable { message }));
             }
         };
         waits += 1;
@@ -151,7 +166,7 @@ async fn lasting_turn(
         parts.emit.emit(event);
         wait(&parts.setup, ms).await;
         if let Some(by) = parts.setup.interruption() {
-            return Ok(Turn::Ended(by.outcome()));
+            return Ok(Err(by.outcome()));
         }
     }
 }
@@ -162,7 +177,7 @@ async fn turn(
     number: u32,
     turn: u32,
     text: String,
-) -> anyhow::Result<Result<Turn, Transient>> {
+) -> anyhow::Result<Result<Drafted, Outcome>> {
     let (_, before) = parts.snapshot();
     let mark = parts.tree.repo.mark_turn()?;
     let prompt = keep_prompt(parts, text)?;
@@ -188,7 +203,7 @@ async fn turn(
     for warning in inspected.warnings {
         parts.warn(warning);
     }
-    let said = end.report.final_message.clone().unwrap_or_default();
+    let said = end.report.final_message.as_deref().unwrap_or_default();
     let file = RunFile::TurnMessage(turn_number);
     let kept = parts.setup.run_dir.write(file, said.as_bytes());
     parts.emit.warn_unless_stored(kept.map(drop));
@@ -209,45 +224,13 @@ async fn turn(
         usage: (!is_told).then_some(usage),
     });
     if let Some(reason) = end.cancelled {
-        return Ok(Ok(Turn::Ended(interruption(reason).outcome())));
+        return Ok(Err(interruption(reason).outcome()));
     }
     if is_told {
         let line = turn_line(PURPOSE, &assessment, &before, &after, &end, usage);
         parts.emit.emit(EventKind::TurnAssessed(Box::new(line)));
     }
-    Ok(result_of(assessment, drafts))
-}
-
-/// The result of a turn: its draft, unless the agent did not end the turn in order.
-fn result_of(
-    assessment: Assessment,
-    drafts: Result<Box<Draft>, Problem>,
-) -> Result<Turn, Transient> {
-    if assessment.kind == AssessmentKind::AgentTransient {
-        return Err(Box::new(assessment));
-    }
-    let message = assessment.detail;
-    let died = |outcome| {
-        let (draft, why) = (String::new(), message.clone());
-        Turn::Invalid(Problem { draft, why }, Some(outcome))
-    };
-    Ok(match assessment.kind {
-        AssessmentKind::AgentUnavailable => Turn::Ended(Outcome::AgentUnavailable { message }),
-        AssessmentKind::PolicyViolation => Turn::Ended(Outcome::PolicyViolation { what: message }),
-        AssessmentKind::FailedReport => {
-            let summary = assessment.failed_report.map(|report| report.summary);
-            let summary = summary.unwrap_or_default();
-            Turn::Ended(Outcome::FailedReport { summary })
-        }
-        AssessmentKind::AgentCrashed => died(Outcome::AgentCrashed {
-            message: message.clone(),
-        }),
-        AssessmentKind::TurnTimeout => died(Outcome::TurnTimeout),
-        _ => match drafts {
-            Ok(draft) => Turn::Draft(draft),
-            Err(problem) => Turn::Invalid(problem, None),
-        },
-    })
+    Ok(Ok((assessment, drafts)))
 }
 
 /// The purpose of the turns, for the agent and in events.

@@ -144,19 +144,16 @@ fn end(policy: &Policy, script: &Script, crash: Option<usize>) -> (Outcome, usiz
         if dies(&mut state) {
             continue;
         }
-        state.apply(&Record::Intent {
-            id: 1,
-            step: step.clone(),
-        });
+        state.apply(&Record::Intent { step: step.clone() });
         if dies(&mut state) {
             continue;
         }
         if let (Step::RunAgent { .. }, Some(before)) = (&step, state.current.clone()) {
             let observation = Observation::TurnStarted { before };
-            state.apply(&Record::Observed { id: 1, observation });
+            state.apply(&Record::Observed { observation });
         }
         let observation = played.answer(&state, &step);
-        state.apply(&Record::Observed { id: 1, observation });
+        state.apply(&Record::Observed { observation });
     }
     panic!("no end: {script:?}");
 }

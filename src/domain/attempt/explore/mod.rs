@@ -224,7 +224,7 @@ fn explore(policy: &Policy, world: World) -> usize {
             let mut next = open.clone();
             let mut witness = witness.clone();
             witness.sees(&state, &step, &observation);
-            next.apply(&Record::Observed { id: 1, observation });
+            next.apply(&Record::Observed { observation });
             if next.interrupted.is_some() {
                 assert_eq!(
                     resumed(&next),
@@ -263,13 +263,10 @@ fn assert_every_path_ends(followers: &[Vec<usize>]) {
 /// The state while the step runs.
 fn opened(state: &TaskState, step: &Step) -> TaskState {
     let mut open = state.clone();
-    open.apply(&Record::Intent {
-        id: 1,
-        step: step.clone(),
-    });
+    open.apply(&Record::Intent { step: step.clone() });
     if let (Step::RunAgent { .. }, Some(before)) = (step, state.current.clone()) {
         let observation = Observation::TurnStarted { before };
-        open.apply(&Record::Observed { id: 1, observation });
+        open.apply(&Record::Observed { observation });
     }
     open
 }
@@ -277,7 +274,6 @@ fn opened(state: &TaskState, step: &Step) -> TaskState {
 fn resumed(state: &TaskState) -> TaskState {
     let mut state = state.clone();
     state.apply(&Record::Observed {
-        id: 1,
         observation: Observation::Resumed,
     });
     state
@@ -391,11 +387,8 @@ fn without_commits_nothing_is_ever_committed() {
             let mut next = state.clone();
             let mut witness = witness.clone();
             witness.sees(&state, &step, &observation);
-            next.apply(&Record::Intent {
-                id: 1,
-                step: step.clone(),
-            });
-            next.apply(&Record::Observed { id: 1, observation });
+            next.apply(&Record::Intent { step: step.clone() });
+            next.apply(&Record::Observed { observation });
             frontier.reach(&policy, next, witness, depth + 1, false);
         }
     }
@@ -407,12 +400,9 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         start: at("h0", "base"),
         elapsed_ms: 0,
     };
-    let mut history = vec![Record::Observed {
-        id: 0,
-        observation: began,
-    }];
+    let mut history = vec![Record::Observed { observation: began }];
     let mut witness = Effects::default();
-    for (id, choice) in (1u64..).zip(choices) {
+    for choice in choices {
         let state = fold(&history);
         let step = decide(policy, &state);
         check(policy, &state, &witness, &step);
@@ -425,8 +415,8 @@ fn play(policy: &Policy, choices: &[prop::sample::Index]) -> (Vec<Record>, Optio
         );
         let observation = possible[choice.index(possible.len())].clone();
         witness.sees(&state, &step, &observation);
-        history.push(Record::Intent { id, step });
-        history.push(Record::Observed { id, observation });
+        history.push(Record::Intent { step });
+        history.push(Record::Observed { observation });
     }
     (history, None)
 }
@@ -445,8 +435,8 @@ fn a_run_without_an_agent_goes_on_with_the_same_turn_when_it_is_taken_up() {
                 }
                 _ => Observation::Waited,
             };
-            state.apply(&Record::Intent { id: 1, step });
-            state.apply(&Record::Observed { id: 1, observation });
+            state.apply(&Record::Intent { step });
+            state.apply(&Record::Observed { observation });
         }
         assert!(matches!(
             decide(&policy, &state),

@@ -126,7 +126,6 @@ pub(super) fn at(head: &str, tree: &str) -> Snapshot {
 
 pub(super) fn start() -> TaskState {
     fold(&[Record::Observed {
-        id: 0,
         observation: Observation::TaskStarted {
             start: at("h0", "base"),
             elapsed_ms: 0,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 fn line(task: &str) -> HistoryLine {
     let record = Record::Observed {
-        id: 1,
         observation: Observation::Waited,
     };
     HistoryLine {
