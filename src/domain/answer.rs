@@ -1,6 +1,7 @@
 //! The answer of a person to the question with which a task ended.
 
 use crate::text::fenced;
+use serde::{Deserialize, Serialize};
 
 /// A question of the agent, and the answer to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +10,18 @@ pub struct Answered {
     pub question: String,
     /// The answer, from somebody who may give the agent tasks.
     pub answer: String,
+}
+
+/// The answers that a task has got, as the end of its description.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskAnswer {
+    /// The task.
+    pub task: String,
+    /// The questions with their answers.
+    pub text: String,
+    /// Whether this process got the last of them, so that the agent's session goes on with it.
+    #[serde(skip)]
+    pub is_new: bool,
 }
 
 impl Answered {

@@ -1,6 +1,6 @@
 //! What follows from a verdict: further proofs, a commit, another attempt, or the end of the task.
 
-use super::decide::Decision;
+use super::facts::Decision;
 use super::{
     Expect, FailedCheck, Grounds, Proof, ProofResult, Step, TaskState, VerificationEnded,
     VerifyPurpose,

@@ -1,7 +1,7 @@
 //! Decides the next step within one task.
 
 use super::conclude::after_baseline;
-use super::facts::IDLE_CUTS;
+use super::facts::{Decision, IDLE_CUTS};
 use super::{
     Last, NO_FILE_CHANGES, Policy, Proof, Step, TaskState, TurnEnded, TurnPurpose, VerifyPurpose,
 };
@@ -15,25 +15,9 @@ use crate::outcome::Outcome;
 use crate::settings::Baseline;
 
 use crate::wait::WaitPolicy;
-use std::ops::Deref;
 
 /// The longest single wait, in milliseconds (five minutes).
 const MAX_WAIT_MS: u64 = 300_000;
-
-/// A task before its next step, which its policy and its state decide.
-#[derive(Clone, Copy)]
-pub(super) struct Decision<'a> {
-    pub(super) policy: &'a Policy,
-    pub(super) state: &'a TaskState,
-}
-
-impl Deref for Decision<'_> {
-    type Target = TaskState;
-
-    fn deref(&self) -> &TaskState {
-        self.state
-    }
-}
 
 /// The next step of a task.
 pub fn decide(policy: &Policy, state: &TaskState) -> Step {

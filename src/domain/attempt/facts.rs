@@ -1,11 +1,26 @@
 //! What the history of a task says, and the steps that follow from it alone.
 
-use super::decide::Decision;
 use super::{NO_FILE_CHANGES, PhaseSpec, Policy, Proof, ProofResult, Step, TaskState, Writes};
 use crate::outcome::Outcome;
 use crate::review;
 use crate::settings::Baseline;
 use crate::snapshot::{Fingerprint, Snapshot};
+use std::ops::Deref;
+
+/// A task before its next step, which its policy and its state decide.
+#[derive(Clone, Copy)]
+pub(super) struct Decision<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) state: &'a TaskState,
+}
+
+impl Deref for Decision<'_> {
+    type Target = TaskState;
+
+    fn deref(&self) -> &TaskState {
+        self.state
+    }
+}
 
 /// What a task fails with whose tests were written first and are gone.
 pub(super) const TESTS_GONE: &str = "the tests that were written first are gone";

@@ -1,7 +1,6 @@
 //! The moves of a task that lead to each other: a turn, a nudge, another phase, another attempt, a commit and the end.
 
-use super::decide::Decision;
-use super::facts::{IDLE_CUTS, TESTS_GONE, Tests, invalid};
+use super::facts::{Decision, IDLE_CUTS, TESTS_GONE, Tests, invalid};
 use super::{
     Blame, BlamedTest, Expect, Grounds, Last, NO_FILE_CHANGES, PhaseSpec, Proof, ProofResult, Step,
     TaskState, TurnEnded, TurnKey, TurnPurpose, VerifyPurpose, are_named, names,
@@ -377,8 +376,8 @@ impl Decision<'_> {
     pub(super) fn without_output(self) -> Option<Step> {
         let why = match &self.output {
             _ if !self.policy.wants_output => return None,
-            Some(StructuredOutput::Fits { .. }) => return None,
-            Some(StructuredOutput::Misfit { why }) => why.clone(),
+            Some(Ok(_)) => return None,
+            Some(Err(why)) => why.clone(),
             None => "there is no final message".to_owned(),
         };
         if let Some(end) = self.limit() {

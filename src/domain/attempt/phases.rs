@@ -1,7 +1,6 @@
 //! Transitions between the phases of a task. They depend on the row of the phase, never on its name.
 
-use super::decide::Decision;
-use super::facts::invalid;
+use super::facts::{Decision, invalid};
 use super::{
     Blame, Expect, PhaseSpec, Role, Step, TaskState, TurnEnded, VerificationEnded, VerifyPurpose,
     Writes,

@@ -2,6 +2,7 @@
 
 use crate::cli::Common;
 use crate::context::Context;
+use crate::domain::answer::TaskAnswer;
 use crate::domain::config_file::{self, ConfigFile};
 use crate::domain::plan::{self, Plan, Task, TaskId, TaskStatus};
 use crate::domain::settings::{COSTLY_RETRIES, Settings};
@@ -12,7 +13,6 @@ use crate::run::begin::beginning::{Earlier, Place};
 use crate::run::begin::output_schema::SchemaSource;
 use crate::run::begin::requirements::missing;
 use crate::run::begin::work::{Source, Work};
-use crate::run::state::answer::TaskAnswer;
 use crate::run::state::lock::RunLock;
 use crate::run::state::plan_state::{PlanFile, PlanState};
 use crate::secrets::redact::MIN_SECRET_BYTES;

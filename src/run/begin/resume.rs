@@ -1,7 +1,7 @@
 //! Resumes a run in another process: completes the dead process's Git operations and reports.
 
 use crate::cli::RunArgs;
-use crate::domain::answer::Answered;
+use crate::domain::answer::{Answered, TaskAnswer};
 use crate::domain::attempt::{Record, Step, TaskState, fold, have_phases_of, phases};
 use crate::domain::commit_message::RUN_TRAILER;
 use crate::domain::event::{Event, EventKind};
@@ -13,7 +13,6 @@ use crate::git::{CommitFacts, Exempt, LandingIntent, MoveIntent, RawSnapshot, Re
 use crate::process::kill_marked;
 use crate::run::begin::beginning::{Place, RunPlan};
 use crate::run::begin::prepare::Prepared;
-use crate::run::state::answer::TaskAnswer;
 use crate::run::state::directory::RunDir;
 use crate::run::state::layout::RunFile;
 use crate::run::state::orderly_end::changed_since_orderly_end;

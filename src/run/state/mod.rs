@@ -2,12 +2,10 @@
 
 pub mod accounts;
 pub mod agent_files;
-pub mod answer;
 pub mod cached_repo;
 pub(crate) mod conversation;
 pub mod directory;
 pub mod emitter;
-pub mod events_file;
 pub mod layout;
 pub mod lock;
 pub mod notes;

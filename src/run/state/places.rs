@@ -1,7 +1,9 @@
-//! The directories in which runs are stored.
+//! The directories in which runs are stored, and the file for the events, which may lie in the work tree.
 
 use crate::context::Context;
+use crate::domain::settings::Resolved;
 use crate::error::{Error, Result};
+use crate::git::{GitError, Repo};
 use crate::run::state::directory::RunDir;
 use crate::secrets::sources::redactor;
 use std::path::{Path, PathBuf};
@@ -40,5 +42,25 @@ pub fn resolved(path: &Path) -> PathBuf {
         (Ok(path), _, _) => path,
         (Err(_), Some(parent), Some(name)) => resolved(parent).join(name),
         _ => path.to_path_buf(),
+    }
+}
+
+/// The file that `--events` names.
+pub(crate) fn events_file(context: &Context, path: &str) -> PathBuf {
+    context.cwd.join(path)
+}
+
+/// Keeps the file for the events out of the work, which each event would change.
+///
+/// # Errors
+/// When the private git directory cannot be written.
+pub(crate) fn leave_out_events(
+    context: &Context,
+    settings: &Resolved,
+    repo: &mut Repo,
+) -> std::result::Result<(), GitError> {
+    match settings.events.as_deref() {
+        None | Some("-") => Ok(()),
+        Some(path) => repo.leave_out(&events_file(context, path)),
     }
 }

@@ -1,6 +1,6 @@
 //! What is fixed for the whole run: its directory, its settings, its environment, and what cancels it.
 
-use crate::domain::attempt::{Interruption, Policy, Spend, phases};
+use crate::domain::attempt::{Interruption, Observation, Policy, Spend, phases};
 use crate::domain::commit_message::run_value;
 use crate::domain::duration::{self, millis};
 use crate::domain::event::EventKind;
@@ -10,7 +10,7 @@ use crate::domain::settings::{IfUnverified, variables};
 use crate::domain::snapshot::RevId;
 use crate::domain::summary::RunSummary;
 use crate::git::FilterSandbox;
-use crate::http::Network;
+use crate::http::{Network, jittered};
 use crate::process::environment::environment;
 use crate::process::take_survivors;
 use crate::process::{Cancel, CancelReason};
@@ -177,6 +177,15 @@ impl Setup {
         let value = self.variable(variables::MODEL_WAIT);
         let value = value.and_then(|value| value.parse().ok());
         value.map_or(Duration::MAX, Duration::from_millis)
+    }
+
+    /// Waits for `ms` milliseconds plus up to a quarter, or until the run is cancelled.
+    pub async fn wait(&self, ms: u64) -> Observation {
+        let pause = tokio::time::sleep(jittered(ms, self.longest_wait()));
+        tokio::select! {
+            () = pause => Observation::Waited,
+            reason = self.cancel.cancelled() => Observation::interrupted(interruption(reason)),
+        }
     }
 
     /// The interval between progress reports of a turn.

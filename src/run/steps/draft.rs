@@ -27,7 +27,6 @@ use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
 use crate::run::steps::start_task::start_task;
 use crate::run::steps::turn::{spend, turn_line, turn_usage};
-use crate::run::steps::wait::wait;
 use anyhow::Context as _;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -164,7 +163,7 @@ async fn lasting_turn(
         waits += 1;
         let event = retry_scheduled(RetryKind::Wait, waits, run.policy.waits, why, ms);
         parts.emit.emit(event);
-        wait(&parts.setup, ms).await;
+        parts.setup.wait(ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
         }

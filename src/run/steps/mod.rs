@@ -33,7 +33,6 @@ mod turn_violations;
 pub(super) mod uncommitted;
 mod undo;
 mod verify;
-mod wait;
 
 pub use announce::announce;
 pub use commit::commit;
@@ -110,7 +109,7 @@ async fn perform_whole(
         }
         Step::Undo { key } => Ok(undo(parts, run, *key)),
         Step::Commit { grounds } => commit(parts, run, *grounds).await,
-        Step::Wait { ms, .. } => Ok(wait::wait(&parts.setup, *ms).await),
+        Step::Wait { ms, .. } => Ok(parts.setup.wait(*ms).await),
         Step::Finish(_) => Ok(Observation::Waited),
     }
 }
