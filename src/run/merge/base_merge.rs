@@ -17,9 +17,7 @@ use crate::run::begin::beginning::RunPlan;
 use crate::run::begin::requirements::require_logins;
 use crate::run::merge::merging::{Merging, accepted, impossible};
 use crate::run::state::parts::Parts;
-use crate::run::steps::{
-    Before, Moved, NotMoved, identity, move_and_verify_with_reruns, plan_name,
-};
+use crate::run::steps::{Before, NotMoved, identity, move_and_verify_with_reruns, plan_name};
 use crate::settings::TaskConfig;
 use std::collections::BTreeMap;
 
@@ -263,8 +261,8 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
     let (to, checks) = (&merge.commit, [config]);
     let moved = move_and_verify_with_reruns(parts, to, &mut before, &checks).await?;
     let known = match moved {
-        Moved::There(known) => known,
-        Moved::Back(NotMoved::Fails(failing)) => {
+        Ok(known) => known,
+        Err(NotMoved::Fails(failing)) => {
             let theirs = &merge.tips.their_name;
             let why = format!("with {theirs} merged, these checks fail: {failing}");
             let outcome = Outcome::without_agent(TaskEnd::Failed, Reason::VerificationFailed, why);
@@ -273,10 +271,10 @@ async fn taken(parts: &mut Parts<'_>, config: &TaskConfig, merge: Merge) -> anyh
                 ..End::of(outcome)
             });
         }
-        Moved::Back(NotMoved::Impossible(why)) => {
+        Err(NotMoved::Impossible(why)) => {
             return Ok(End::of(impossible(why)));
         }
-        Moved::Back(NotMoved::Stopped) => {
+        Err(NotMoved::Stopped) => {
             let by = parts.setup.interruption().unwrap_or(Interruption::Deadline);
             return Ok(End::of(by.outcome()));
         }

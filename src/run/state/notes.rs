@@ -64,34 +64,27 @@ impl Notes {
         }
     }
 
-    /// Adds the notes in a final message and returns them. Secrets are redacted.
-    ///
-    /// # Errors
-    /// When they cannot be saved.
+    /// Adds the notes in a final message and returns their texts, and whether they could be saved. Secrets are
+    /// redacted.
     pub fn take(
         &mut self,
         run_dir: &RunDir,
         task: &str,
-        message: Option<&str>,
-    ) -> (Vec<Note>, anyhow::Result<()>) {
-        let redactor = run_dir.redactor();
-        let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
-        let texts = notes_of(message.unwrap_or_default()).into_iter();
-        let notes: Vec<Note> = texts
-            .map(|text| Note {
-                task: task.to_owned(),
-                at: at.to_string(),
-                text: redactor.redact(&text).into_owned(),
-            })
-            .collect();
-        if notes.is_empty() {
-            return (notes, Ok(()));
+        message: &str,
+    ) -> (Vec<String>, anyhow::Result<()>) {
+        let (redactor, mut texts) = (run_dir.redactor(), notes_of(message));
+        let at = jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string();
+        for text in &mut texts {
+            *text = redactor.redact(text).into_owned();
+            let (task, at, text) = (task.to_owned(), at.clone(), text.clone());
+            self.book.add(&self.run_id, Note { task, at, text });
         }
-        for note in &notes {
-            self.book.add(&self.run_id, note.clone());
+        if texts.is_empty() {
+            return (texts, Ok(()));
         }
-        let kept = run_dir.write_json(RunFile::Notes, &self.book);
-        (notes, kept)
+        (texts, run_dir.write_json(RunFile::Notes, &self.book))
     }
 
     /// Whether this run has added notes.
@@ -107,11 +100,9 @@ impl Notes {
 
 /// The key that identifies the plan: the path of its file, or its title without a file.
 fn plan_key(plan: &PlanState) -> String {
-    match &plan.file {
-        Some(file) => match &file.in_tree {
-            Some(path) => String::from_utf8_lossy(path).into_owned(),
-            None => file.path.display().to_string(),
-        },
-        None => plan.plan.title.clone(),
+    match (plan.in_tree(), &plan.file) {
+        (Some(path), _) => String::from_utf8_lossy(path).into_owned(),
+        (None, Some(file)) => file.path.display().to_string(),
+        (None, None) => plan.plan.title.clone(),
     }
 }

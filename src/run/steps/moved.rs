@@ -15,13 +15,9 @@ use std::fmt;
 /// How many failing tests one message names.
 const NAMED: usize = 8;
 
-/// The result of trying to move the branch to commits.
-pub enum Moved {
-    /// The branch is at the commits. Only known failures occur there, which `known_failures` accepts.
-    There(Vec<BlamedTest>),
-    /// The branch is where it was.
-    Back(NotMoved),
-}
+/// The result of trying to move the branch to commits: it is there, where only these known failures occur, which
+/// `known_failures` accepts, or it is where it was.
+pub type Moved = Result<Vec<BlamedTest>, NotMoved>;
 
 /// Why the branch is where it was.
 pub enum NotMoved {
@@ -97,12 +93,12 @@ pub async fn move_and_verify(
 ) -> anyhow::Result<Moved> {
     let intent = match parts.tree.move_to(to, &mut parts.emit)? {
         Ok(intent) => intent,
-        Err(error) => return Ok(Moved::Back(NotMoved::Impossible(error.to_string()))),
+        Err(error) => return Ok(Err(NotMoved::Impossible(error.to_string()))),
     };
     let moved = verify_moved(parts, before, checks).await?;
     match &moved {
-        Moved::There(_) => parts.tree.arrive(),
-        Moved::Back(_) => parts.tree.move_back(&intent, &mut parts.emit),
+        Ok(_) => parts.tree.arrive(),
+        Err(_) => parts.tree.move_back(&intent, &mut parts.emit),
     }
     Ok(moved)
 }
@@ -121,7 +117,7 @@ pub async fn move_and_verify_with_reruns(
     let mut left = reruns.max().unwrap_or(0);
     loop {
         match move_and_verify(parts, to, before, checks).await? {
-            Moved::Back(NotMoved::Fails(failing)) if left > 0 => {
+            Err(NotMoved::Fails(failing)) if left > 0 => {
                 left -= 1;
                 parts.warn(format!("these checks failed and run again: {failing}"));
             }
@@ -151,18 +147,18 @@ async fn verify_moved(
         let exempt = parts.tree.exempt();
         if let Err(error) = parts.tree.repo.change().restore_tree(&exempt) {
             let why = format!("the tree could not be restored: {error}");
-            return Ok(Moved::Back(NotMoved::Impossible(why)));
+            return Ok(Err(NotMoved::Impossible(why)));
         }
         match verification.verdict {
             Verdict::Passed => continue,
-            Verdict::Aborted => return Ok(Moved::Back(NotMoved::Stopped)),
+            Verdict::Aborted => return Ok(Err(NotMoved::Stopped)),
             _ => {}
         }
         let mut proofs = Proofs::default();
         if config.settings.baseline != Baseline::Off {
             proofs.baseline = before.baseline(parts, config).await?;
             if proofs.baseline.is_none() {
-                return Ok(Moved::Back(NotMoved::Stopped));
+                return Ok(Err(NotMoved::Stopped));
             }
         }
         let (failed, checks) = (verification.failed(), verification.failing_checks());
@@ -174,9 +170,9 @@ async fn verify_moved(
             && matches!(verification.verdict, Verdict::Failed { build: false, .. })
             && proofs.were_red_before(&failed);
         if !is_tolerated {
-            return Ok(Moved::Back(NotMoved::Fails(Failing { checks, tests })));
+            return Ok(Err(NotMoved::Fails(Failing { checks, tests })));
         }
         known.extend(tests);
     }
-    Ok(Moved::There(known))
+    Ok(Ok(known))
 }

@@ -9,7 +9,7 @@ use crate::git::{Rebased, Rewritten};
 use crate::run::deliver::push_failure::{Destination, PushEnd, PushFailure};
 use crate::run::state::layout::{BUNDLE, RunFile};
 use crate::run::state::parts::Parts;
-use crate::run::steps::moved::{Before, Moved, NotMoved, move_and_verify};
+use crate::run::steps::moved::{Before, NotMoved, move_and_verify};
 use crate::settings::TaskConfig;
 
 /// How often the work is rebased onto a branch that has moved.
@@ -27,18 +27,14 @@ pub struct PushRequest<'a> {
     pub checks: &'a [TaskConfig],
 }
 
-/// The state of a push in progress.
-struct PushState {
+/// A push in progress.
+struct Push<'a, 'e> {
+    parts: &'a mut Parts<'e>,
+    request: &'a PushRequest<'a>,
     head: RevId,
     expected: Option<RevId>,
     rebased: Vec<RebasedLine>,
     moves: u32,
-}
-
-/// The parts of a run that a push uses.
-struct Push<'a, 'e> {
-    parts: &'a mut Parts<'e>,
-    request: &'a PushRequest<'a>,
 }
 
 /// Pushes the run's commits; `None` if there are none.
@@ -52,18 +48,19 @@ pub async fn push_work(
     let Some(head) = parts.tree.repo.base().filter(|head| *head != request.start) else {
         return Ok(None);
     };
-    let mut state = PushState {
+    let mut push = Push {
+        parts,
+        request,
         head,
         expected: request.expected.clone(),
         rebased: Vec::new(),
         moves: 0,
     };
-    let mut push = Push { parts, request };
-    let mut line = match push.push_until(&mut state).await? {
-        Ok(at) => request.to.pushed(at, push.push_message(&state)),
-        Err(failure) => push.keep(&state, failure).await,
+    let mut line = match push.push_until().await? {
+        Ok(at) => request.to.pushed(at, push.push_message()),
+        Err(failure) => push.keep(failure).await,
     };
-    line.rebased = state.rebased;
+    line.rebased = push.rebased;
     Ok(Some(line))
 }
 
@@ -98,38 +95,31 @@ pub fn follow_remote(parts: &mut Parts<'_>, request: &PushRequest<'_>, to: &RevI
 }
 
 impl Push<'_, '_> {
-    async fn push_until(
-        &mut self,
-        state: &mut PushState,
-    ) -> anyhow::Result<Result<RevId, PushFailure>> {
+    async fn push_until(&mut self) -> anyhow::Result<Result<RevId, PushFailure>> {
         loop {
-            let (repo, expected) = (&self.parts.tree.repo, state.expected.as_ref());
-            let now = match self.request.to.push(repo, &state.head, expected).await {
+            let (repo, expected) = (&self.parts.tree.repo, self.expected.as_ref());
+            let now = match self.request.to.push(repo, &self.head, expected).await {
                 PushEnd::Pushed(head) => return Ok(Ok(head)),
                 PushEnd::Moved(now) => now,
                 PushEnd::Failed(failure) => return Ok(Err(failure)),
             };
-            if state.moves == REBASES {
+            if self.moves == REBASES {
                 let why = format!("the branch moved {} times during the push", REBASES + 1);
                 return Ok(Err(PushFailure::here(why)));
             }
-            state.moves += 1;
-            if let Err(failure) = self.follow(state, now).await? {
+            self.moves += 1;
+            if let Err(failure) = self.follow(now).await? {
                 return Ok(Err(failure));
             }
         }
     }
 
     /// Rebases the work onto the branch's new commits and verifies it there.
-    async fn follow(
-        &mut self,
-        state: &mut PushState,
-        now: RevId,
-    ) -> anyhow::Result<Result<(), PushFailure>> {
-        let rebased = match self.rebased(state, &now) {
+    async fn follow(&mut self, now: RevId) -> anyhow::Result<Result<(), PushFailure>> {
+        let rebased = match self.onto(&now) {
             Ok(Some(rebased)) => rebased,
             Ok(None) => {
-                state.expected = Some(now);
+                self.expected = Some(now);
                 return Ok(Ok(()));
             }
             Err(failure) => return Ok(Err(failure)),
@@ -146,23 +136,23 @@ impl Push<'_, '_> {
         };
         self.parts.emit.at(None, None, None);
         let why = match move_and_verify(self.parts, &rebased.head, before, &checks).await? {
-            Moved::There(_) => {
-                state.note(&rebased.commits);
-                state.head = rebased.head;
-                state.expected = Some(now);
+            Ok(_) => {
+                self.note(&rebased.commits);
+                self.head = rebased.head;
+                self.expected = Some(now);
                 return Ok(Ok(()));
             }
-            Moved::Back(NotMoved::Fails(failing)) => format!(
+            Err(NotMoved::Fails(failing)) => format!(
                 "the branch has moved, and on top of its new commits these checks fail: {failing}"
             ),
-            Moved::Back(NotMoved::Stopped) => "the run was stopped".to_owned(),
-            Moved::Back(NotMoved::Impossible(why)) => why,
+            Err(NotMoved::Stopped) => "the run was stopped".to_owned(),
+            Err(NotMoved::Impossible(why)) => why,
         };
         Ok(Err(PushFailure::here(why)))
     }
 
     /// The work on top of the branch's new commits; `None` if it contains them already.
-    fn rebased(&self, state: &PushState, now: &RevId) -> Result<Option<Rebased>, PushFailure> {
+    fn onto(&self, now: &RevId) -> Result<Option<Rebased>, PushFailure> {
         let (repo, request) = (&self.parts.tree.repo, self.request);
         let fetched = repo.fetch_for(request.to.remote, now, &request.to.cancel);
         fetched.map_err(|error| {
@@ -172,13 +162,13 @@ impl Push<'_, '_> {
         })?;
         // If the branch was moved back, the removed commits must not return with the work.
         let is_forward = |was: &RevId| repo.contains_commit(now, was);
-        let was_taken_back = !state.expected.as_ref().is_none_or(is_forward);
-        if !was_taken_back && repo.contains_commit(&state.head, now) {
+        let was_taken_back = !self.expected.as_ref().is_none_or(is_forward);
+        if !was_taken_back && repo.contains_commit(&self.head, now) {
             return Ok(None);
         }
-        let commits = repo.commits_between(&request.start, &state.head);
+        let commits = repo.commits_between(&request.start, &self.head);
         let commits = commits.map_err(|error| PushFailure::here(error.to_string()))?;
-        let rebased = repo.rebase(now, &state.current(&commits), None);
+        let rebased = repo.rebase(now, &self.current(&commits), None);
         rebased.map(Some).map_err(|error| {
             PushFailure::here(format!("the branch has moved to {}: {error}", short(now)))
         })
@@ -186,15 +176,15 @@ impl Push<'_, '_> {
 
     /// Keeps work that the branch does not accept: on another branch of the remote, or in a file of the
     /// run directory.
-    async fn keep(&mut self, state: &PushState, failure: PushFailure) -> PushLine {
+    async fn keep(&mut self, failure: PushFailure) -> PushLine {
         let (repo, setup) = (&self.parts.tree.repo, &self.parts.setup);
         let to = &self.request.to;
-        let mut line = to.keep(repo, &setup.run_id, &state.head, failure).await;
+        let mut line = to.keep(repo, &setup.run_id, &self.head, failure).await;
         if line.rescue.is_some() {
             return line;
         }
         let path = setup.run_dir.path(RunFile::Bundle);
-        match repo.bundle(&path, &self.request.start, &state.head) {
+        match repo.bundle(&path, &self.request.start, &self.head) {
             Ok(()) => line.detail += &format!("; the commits are in {BUNDLE} of the run directory"),
             Err(error) => self.parts.warn(format!(
                 "the commits could not be saved in a bundle; they are only in this checkout: {error}"
@@ -203,19 +193,17 @@ impl Push<'_, '_> {
         line
     }
 
-    fn push_message(&self, state: &PushState) -> String {
-        let from = state.expected.as_ref().unwrap_or(&self.request.start);
-        let commits = self.parts.tree.repo.commits_between(from, &state.head);
+    fn push_message(&self) -> String {
+        let from = self.expected.as_ref().unwrap_or(&self.request.start);
+        let commits = self.parts.tree.repo.commits_between(from, &self.head);
         let commits = count(commits.map_or(0, |commits| commits.len() as u64), "commit");
-        if state.rebased.is_empty() {
+        if self.rebased.is_empty() {
             commits
         } else {
             format!("{commits} on top of {}, verified there again", short(from))
         }
     }
-}
 
-impl PushState {
     /// Records the new id of each commit, across several rebases.
     fn note(&mut self, commits: &[Rewritten]) {
         for commit in commits {

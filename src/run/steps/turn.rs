@@ -7,7 +7,6 @@ use crate::domain::attempt::{
 };
 use crate::domain::commit_message::suggested_commit_message;
 use crate::domain::event::{EventKind, ReviewLine, TurnLine};
-use crate::domain::notes::Note;
 use crate::domain::output_schema::StructuredOutput;
 use crate::domain::review::{Review, read_review, take_review};
 use crate::domain::settings::{AgentCommits, TestChangePolicy};
@@ -113,7 +112,7 @@ pub async fn turn(
     }
     let (word, after) = (purpose.as_str(), &work.state);
     let mut line = turn_line(word, &assessment, &before, after, &end, usage);
-    line.notes = notes.into_iter().map(|note| note.text).collect();
+    line.notes = notes;
     parts.emit.emit(EventKind::TurnAssessed(Box::new(line)));
     if let (TurnPurpose::Nudge { n, kind }, AssessmentKind::Changed) = (purpose, assessment.kind)
         && kind.is_about_idleness()
@@ -224,7 +223,7 @@ fn keep_report(
     key: TurnKey,
     end: &AgentEnd,
     number: u32,
-) -> Vec<Note> {
+) -> Vec<String> {
     run.session.clone_from(&end.report.session_id);
     run.final_message.clone_from(&end.report.final_message);
     let kept = conversation::save_final_message(&parts.setup.run_dir, run, number);
@@ -232,9 +231,11 @@ fn keep_report(
     save_session(parts, run);
     // What an optional phase changes may yet be undone.
     let message = run.final_message.as_deref();
-    let message = message.filter(|_| !run.row(key).optional);
-    let task = run.task.id.as_str();
-    let (notes, kept) = parts.notes.take(&parts.setup.run_dir, task, message);
+    let message = message
+        .filter(|_| !run.row(key).optional)
+        .unwrap_or_default();
+    let (run_dir, task) = (&parts.setup.run_dir, run.task.id.as_str());
+    let (notes, kept) = parts.notes.take(run_dir, task, message);
     parts.emit.warn_unless_stored(kept);
     notes
 }

@@ -17,7 +17,7 @@ use crate::run::begin::beginning::RunPlan;
 use crate::run::merge::merging::{accepted, impossible};
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
-use crate::run::steps::{Before, Moved, NotMoved, move_and_verify_with_reruns};
+use crate::run::steps::{Before, NotMoved, move_and_verify_with_reruns};
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,9 +95,9 @@ impl Integration<'_, '_> {
         if let (Some(last), true) = (brings.last(), shard.refused.is_empty()) {
             self.parts.emit.at(Some(&last.id), Some(1), None);
             match self.verify(&picked.head, &brings).await? {
-                Moved::There(known) => picked.failing = known,
-                Moved::Back(NotMoved::Stopped) => return Ok(self.parts.setup.interruption()),
-                Moved::Back(failed) => {
+                Ok(known) => picked.failing = known,
+                Err(NotMoved::Stopped) => return Ok(self.parts.setup.interruption()),
+                Err(failed) => {
                     let outcome = not_taken(&shard.name, &failed);
                     let all = brings.iter().map(|task| (task.id.clone(), outcome.clone()));
                     picked.undone.extend(all);
