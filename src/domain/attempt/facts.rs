@@ -57,7 +57,7 @@ impl Decision<'_> {
     /// Before a failure is judged, runs the checks once on the tree from which the task started.
     pub(super) fn look_up_baseline(self) -> Option<Step> {
         let is_open = self.proofs.baseline.is_none() && self.policy.baseline != Baseline::Off;
-        is_open.then(|| Step::Prove {
+        is_open.then_some(Step::Prove {
             proof: Proof::Baseline,
         })
     }

@@ -22,17 +22,15 @@ const TOKENS_LOOKED_UP: usize = 5;
 
 /// The rules of a run.
 pub(crate) fn rules<'a>(parts: &'a Parts<'_>, protected: &'a ProtectedPaths) -> Rules<'a> {
-    let file = parts.tree.plan.file.as_ref();
-    let plan = file.and_then(|file| {
-        Some(PlanRule {
-            path: file.in_tree.as_deref()?,
-            name: &file.name,
-            text: parts.tree.plan.text(),
-        })
-    });
+    let plan = &parts.tree.plan;
+    let file = plan.file.as_ref().zip(plan.in_tree());
     Rules {
         protected,
-        plan,
+        plan: file.map(|(file, path)| PlanRule {
+            path,
+            name: &file.name,
+            text: plan.text(),
+        }),
         secrets: parts.setup.detector.as_ref(),
     }
 }
@@ -45,10 +43,8 @@ pub(crate) fn of_work_paths(
     nested: &[Vec<u8>],
     raw: &RawSnapshot,
 ) -> Vec<String> {
-    let rules = Rules {
-        secrets: None,
-        ..rules(parts, protected)
-    };
+    let mut rules = rules(parts, protected);
+    rules.secrets = None;
     let since = raw.only(|path| !parts.tree.is_as_started(raw, path));
     let mut found = of_work(&parts.tree, &since, &rules);
     let new = raw.nested.iter().filter(|path| !nested.contains(path));
@@ -58,22 +54,20 @@ pub(crate) fn of_work_paths(
         after: GITLINK,
         oid: String::new(),
     });
-    let objects = Objects::of(&parts.tree.repo);
+    let objects = Files::stored(&parts.tree.repo);
     found.extend(judge(&new.collect::<Vec<_>>(), &rules, &objects));
     found.path_lines()
 }
 
 fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
     let all = raw.changes.iter().chain(&raw.uncounted);
-    let work = Work {
-        repo: &tree.repo,
-        changes: all.map(|change| (change.path.as_slice(), change)).collect(),
-    };
+    let changes: HashMap<&[u8], &Change> =
+        all.map(|change| (change.path.as_slice(), change)).collect();
     let mut entries = raw.changed_paths();
     // Changed comments do not count as a change of the plan, but they are committed and may contain
     // secrets.
     if let Some(plan) = rules.plan.as_ref().filter(|_| rules.secrets.is_some())
-        && !work.changes.contains_key(plan.path)
+        && !changes.contains_key(plan.path)
     {
         entries.push(ChangedPath {
             path: plan.path.to_vec(),
@@ -82,6 +76,10 @@ fn of_work(tree: &WorkTree, raw: &RawSnapshot, rules: &Rules<'_>) -> Findings {
             oid: String::new(),
         });
     }
+    let work = Files {
+        work: Some(changes),
+        ..Files::stored(&tree.repo)
+    };
     judge(&entries, rules, &work)
 }
 
@@ -91,13 +89,13 @@ pub(crate) fn of_staged(
     protected: &ProtectedPaths,
     staged: &Staged,
 ) -> Findings {
-    let objects = Objects::of(&parts.tree.repo);
+    let objects = Files::stored(&parts.tree.repo);
     judge(staged.changed(), &rules(parts, protected), &objects)
 }
 
 /// The staged files with what looks like a token or a private key, and that the base does not contain.
 pub(crate) fn new_tokens(tree: &WorkTree, staged: &Staged) -> Vec<String> {
-    let objects = Objects::of(&tree.repo);
+    let objects = Files::stored(&tree.repo);
     let is_file = |entry: &&ChangedPath| ![0, GITLINK].contains(&entry.after);
     let has_one = |entry: &&ChangedPath| {
         let mut content = Vec::new();
@@ -137,7 +135,7 @@ pub(crate) fn secrets_in(parts: &Parts<'_>, raw: &RawSnapshot, has_commits: bool
         ),
     };
     rules.plan = None;
-    let objects = Objects::of(&parts.tree.repo);
+    let objects = Files::stored(&parts.tree.repo);
     let place = "a commit by the agent";
     for OwnCommit { text, changed, .. } in &commits {
         findings.extend(judge(changed, &rules, &objects).in_place(place));
@@ -152,33 +150,52 @@ pub(crate) fn of_own_commit(
     protected: &ProtectedPaths,
     changed: &[ChangedPath],
 ) -> Vec<String> {
-    let rules = Rules {
-        secrets: None,
-        ..rules(parts, protected)
-    };
-    judge(changed, &rules, &Objects::of(&parts.tree.repo)).path_lines()
+    let mut rules = rules(parts, protected);
+    rules.secrets = None;
+    judge(changed, &rules, &Files::stored(&parts.tree.repo)).path_lines()
 }
 
-/// Files in the work tree.
-struct Work<'a> {
+/// Files in the object store, of which all together a limited amount is read, or those of the work.
+struct Files<'a> {
     repo: &'a Repo,
-    changes: HashMap<&'a [u8], &'a Change>,
+    objects: BlobReader<'a>,
+    /// The changes of the work.
+    work: Option<HashMap<&'a [u8], &'a Change>>,
 }
 
-impl Contents for Work<'_> {
-    /// An unreadable file counts as read, because it cannot be committed either.
+impl<'a> Files<'a> {
+    fn stored(repo: &'a Repo) -> Self {
+        let objects = repo.blob_reader();
+        let work = None;
+        Self {
+            repo,
+            objects,
+            work,
+        }
+    }
+}
+
+impl Contents for Files<'_> {
     fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
-        let Some(change) = self.changes.get(entry.path.as_slice()) else {
-            let content = self.repo.work_file(&entry.path, PLAN_LIMIT);
-            sink(&content.unwrap_or_default());
-            return true;
+        let Some(work) = &self.work else {
+            return self.objects.read(&entry.oid, sink).is_ok();
         };
-        let Ok(Some(mut content)) = self.repo.new_content(change) else {
-            return true;
-        };
-        let mut chunk = vec![0; CHUNK];
-        while let Ok(length @ 1..) = content.read(&mut chunk) {
-            sink(chunk.get(..length).unwrap_or_default());
+        // An unreadable file counts as read, because it cannot be committed either.
+        match work.get(entry.path.as_slice()) {
+            None => sink(
+                &self
+                    .repo
+                    .work_file(&entry.path, PLAN_LIMIT)
+                    .unwrap_or_default(),
+            ),
+            Some(change) => {
+                let mut chunk = vec![0; CHUNK];
+                if let Ok(Some(mut content)) = self.repo.new_content(change) {
+                    while let Ok(length @ 1..) = content.read(&mut chunk) {
+                        sink(chunk.get(..length).unwrap_or_default());
+                    }
+                }
+            }
         }
         true
     }
@@ -189,28 +206,5 @@ impl Contents for Work<'_> {
 
     fn contained_before(&self, text: &str) -> bool {
         self.repo.base_holds(text).unwrap_or(false)
-    }
-}
-
-/// Files in the object store. Of all together, a limited amount is read.
-struct Objects<'a>(&'a Repo, BlobReader<'a>);
-
-impl<'a> Objects<'a> {
-    fn of(repo: &'a Repo) -> Self {
-        Self(repo, repo.blob_reader())
-    }
-}
-
-impl Contents for Objects<'_> {
-    fn read(&self, entry: &ChangedPath, sink: &mut dyn FnMut(&[u8])) -> bool {
-        self.1.read(&entry.oid, sink).is_ok()
-    }
-
-    fn before(&self, path: &[u8]) -> Option<Vec<u8>> {
-        self.0.base_file(path).ok().flatten()
-    }
-
-    fn contained_before(&self, text: &str) -> bool {
-        self.0.base_holds(text).unwrap_or(false)
     }
 }
