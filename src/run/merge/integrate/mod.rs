@@ -17,7 +17,7 @@ use crate::run::begin::beginning::RunPlan;
 use crate::run::merge::merging::{accepted, impossible};
 use crate::run::state::parts::Parts;
 use crate::run::state::plan_state::completed_at;
-use crate::run::steps::{Before, NotMoved, move_and_verify_with_reruns};
+use crate::run::steps::{Before, Moved, NotMoved, move_and_verify_with_reruns};
 use crate::settings::TaskConfig;
 use std::collections::{BTreeMap, BTreeSet};
 
