@@ -94,19 +94,10 @@ pub struct TaskRun<'t> {
     pub substitute: Option<SubstituteAgent>,
     /// Roles whose agents were unavailable.
     pub unavailable: Vec<Role>,
-    /// The JSON Schema of the structured output, as shown to the agent.
-    pub output_schema: Option<String>,
-    /// The drafts and turns so far of a run that drafts a plan. They are not in the history.
-    pub drafting: Drafting,
-}
-
-/// The numbers of drafts and turns of a run that drafts a plan.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Drafting {
-    /// The number of drafts.
+    /// The drafts so far of a run that drafts a plan. They are not in the history.
     pub drafts: u32,
-    /// The number of turns: more than drafts if some were repeated.
-    pub turns: u32,
+    /// The turns of such a run: more than drafts if some were repeated.
+    pub draft_turns: u32,
 }
 
 /// The agent that replaces the task's own agent.
@@ -165,12 +156,6 @@ impl TaskRun<'_> {
         } else {
             self.row(key).writes
         }
-    }
-
-    /// The schema to show to the agent if a turn in this phase must return the structured output.
-    pub fn output(&self, key: TurnKey) -> Option<&str> {
-        let schema = self.output_schema.as_deref();
-        schema.filter(|_| self.needs_output(key))
     }
 
     /// Whether the history keeps all final messages of the task, because not only the last one may be

@@ -6,8 +6,8 @@ use crate::domain::snapshot::{Head, RevId, Snapshot};
 use crate::domain::text::first_line;
 use crate::error::with_causes;
 use crate::git::{
-    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, Repo, SwitchError, TreeId,
-    display_path, remove_tree,
+    Change, ChangeKind, Exempt, GitError, MoveIntent, RawSnapshot, Repo, SwitchError, display_path,
+    remove_tree,
 };
 use crate::run::merge::merging::Merging;
 use crate::run::state::cached_repo::CachedRepo;
@@ -136,12 +136,6 @@ impl WorkTree {
     pub fn is_as_started(&self, raw: &RawSnapshot, path: &[u8]) -> bool {
         let mut own = self.uncommitted.own.iter();
         own.any(|(own, content)| own == path && *content == raw.content(path))
-    }
-
-    /// The tree that protected paths go back to.
-    pub fn start_tree(&self) -> TreeId {
-        let start = self.uncommitted.start.clone();
-        start.unwrap_or_else(|| self.repo.base_tree())
     }
 
     /// Records the installed dependencies that setup commands have made since a state.

@@ -21,7 +21,6 @@ use crate::run::state::plan_state::PLAN_LIMIT;
 use crate::run::state::setup::interruption;
 use crate::run::steps::agent_end::AgentEnd;
 use crate::run::steps::agent_turn::run_agent_with_its_files;
-use crate::run::steps::announce::retry_scheduled;
 use crate::run::steps::finish_task::finish_task;
 use crate::run::steps::landing::commit_plan;
 use crate::run::steps::prompt::keep_prompt;
@@ -73,7 +72,7 @@ async fn drafted(
     let mut problem: Option<Problem> = None;
     let mut last = Outcome::VerificationFailed;
     for number in 1..=MAX_DRAFTS {
-        let (task, turn) = (run.task.id.as_str(), run.drafting.turns + 1);
+        let (task, turn) = (run.task.id.as_str(), run.draft_turns + 1);
         parts.emit.at(Some(task), Some(number), Some(turn));
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));
@@ -84,8 +83,8 @@ async fn drafted(
         }
         if let Some(problem) = &problem {
             let (n, of, why) = (number - 1, MAX_DRAFTS - 1, one_line(&problem.why, 500));
-            let event = retry_scheduled(RetryKind::Retry, n, of, why, 0);
-            parts.emit.emit(event);
+            let line = RetryLine::new(RetryKind::Retry, n, of, why);
+            parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
         }
         let mut text = prompt(&wanted.request, problem.as_ref());
         if let Some(section) = pictures(&names(&parts.setup.run_dir)) {
@@ -143,9 +142,9 @@ async fn lasting_turn(
 ) -> anyhow::Result<Result<Drafted, Outcome>> {
     let mut waits = 0;
     loop {
-        run.drafting.drafts = number;
-        run.drafting.turns += 1;
-        let (task, turns) = (run.task.id.as_str(), run.drafting.turns);
+        run.drafts = number;
+        run.draft_turns += 1;
+        let (task, turns) = (run.task.id.as_str(), run.draft_turns);
         parts.emit.at(Some(task), Some(number), Some(turns));
         let ended = turn(parts, run, number, turns, text.to_owned()).await?;
         let transient = match &ended {
@@ -161,8 +160,11 @@ async fn lasting_turn(
             }
         };
         waits += 1;
-        let event = retry_scheduled(RetryKind::Wait, waits, run.policy.waits, why, ms);
-        parts.emit.emit(event);
+        let line = RetryLine {
+            delay_ms: ms,
+            ..RetryLine::new(RetryKind::Wait, waits, run.policy.waits, why)
+        };
+        parts.emit.emit(EventKind::RetryScheduled(Box::new(line)));
         parts.setup.wait(ms).await;
         if let Some(by) = parts.setup.interruption() {
             return Ok(Err(by.outcome()));

@@ -264,21 +264,27 @@ fn ended(
     let left = raw.as_ref().map(changed_paths).unwrap_or_default();
     let is_committed = committed && left.is_empty();
     TaskEnded {
-        attempts: state.all_attempts().max(run.drafting.drafts),
-        turns: state.turns() + run.drafting.turns,
+        attempts: state.all_attempts().max(run.drafts),
+        turns: state.turns() + run.draft_turns,
         nudges: state.all_nudges(),
         changes_made: changes_made(state, &now, outcome),
-        changed_files: if is_committed {
-            state.changes.clone()
-        } else {
-            left
+        work: TaskWork {
+            verifications: state.verifications,
+            history: history(state, outcome),
+            changed_files: if is_committed {
+                state.changes.clone()
+            } else {
+                left
+            },
+            failing_tests: failing_tests(state, outcome),
+            evidence: evidence(state, outcome),
+            signals: state.signals.clone(),
+            held: state.held.clone(),
+            answer: answer(run, outcome),
+            structured_output: output.and_then(|output| output.as_ref().ok()).cloned(),
+            patch,
+            agent_commits: u32::try_from(run.agent_commits.len()).unwrap_or(u32::MAX),
         },
-        failing_tests: failing_tests(state, outcome),
-        evidence: evidence(state, outcome),
-        signals: state.signals.clone(),
-        held: state.held.clone(),
-        answer: answer(run, outcome),
-        structured_output: output.and_then(|output| output.value()).cloned(),
         elsewhere: None,
         elapsed_ms: parts.emit.elapsed_ms().saturating_sub(run.began_ms),
         outcome: outcome.clone(),

@@ -65,7 +65,9 @@ fn taken_out(
     let name = format!("{}-held-{number:02}", run.task.id);
     let file = RunFile::Patch(&name);
     parts.setup.run_dir.write(file, &patch)?;
-    let start = parts.tree.start_tree();
+    // What somebody had changed before the task started stays.
+    let start = parts.tree.uncommitted.start.clone();
+    let start = start.unwrap_or_else(|| parts.tree.repo.base_tree());
     let repo = parts.tree.repo.change();
     repo.restore_from_tree(&held, &start, |path| paths.contains(path))?;
     let names: Vec<String> = paths.iter().map(|path| display_path(path)).collect();

@@ -4,6 +4,7 @@ use crate::domain::attempt::{Expect, Phase, TurnKey, TurnPurpose};
 use crate::domain::checks::signals::Signal;
 use crate::domain::history::HistoryEntry;
 use crate::domain::outcome::short;
+use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::Task;
 use crate::domain::prompt::{
     FixPart, NudgeKind, Output, Part, PromptInput, Purpose, Retry, ReviewPart, prompt,
@@ -88,6 +89,10 @@ pub(crate) fn write_prompt(
     let history: Vec<HistoryEntry> = state.history_of_phase().cloned().collect();
     let retry = retry(run, purpose, &history);
     let instructions = run.config.instructions();
+    let schema = parts.setup.output_schema.as_ref();
+    let schema = schema
+        .filter(|_| run.needs_output(key))
+        .map(OutputSchema::text);
     let mut input = input(&parts.tree.plan, run.task, part(run, key, &diff));
     input.notes = &notes;
     input.instructions = instructions.as_deref();
@@ -103,10 +108,10 @@ pub(crate) fn write_prompt(
         TurnPurpose::Retry { .. } => Purpose::Retry(retry.unwrap_or_default()),
     };
     let misfit = match &state.output {
-        Some(StructuredOutput::Misfit { why }) => Some(why.as_str()),
+        Some(Err(why)) => Some(why.as_str()),
         _ => None,
     };
-    input.output = run.output(key).map(|schema| Output { schema, misfit });
+    input.output = schema.as_deref().map(|schema| Output { schema, misfit });
     let text = if resumed {
         resumed_prompt(&input)
     } else {

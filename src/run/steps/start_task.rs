@@ -5,12 +5,11 @@ use crate::domain::agent::Usage;
 use crate::domain::assess::TurnExit;
 use crate::domain::attempt::{Interruption, Observation, Role, Step};
 use crate::domain::event::EventKind;
-use crate::domain::output_schema::OutputSchema;
 use crate::domain::plan::{Task, TaskKind, is_question};
 use crate::run::state::conversation;
 use crate::run::state::emitter::Journal;
 use crate::run::state::layout::RunFile;
-use crate::run::state::parts::{Drafting, Parts, TaskRun, TaskStart};
+use crate::run::state::parts::{Parts, TaskRun, TaskStart};
 use crate::run::steps::commit::recover_commit;
 use crate::run::steps::turn::spend;
 use crate::run::steps::undo;
@@ -36,15 +35,13 @@ pub fn start_task<'t>(
     policy.only_checks = task.kind == TaskKind::Check;
     policy.is_question = is_question(&task.title);
     let has_work = policy.phases.iter().any(|row| row.role != Role::Reviewer);
-    let owed = parts.setup.output_schema.as_ref();
-    let owed = owed.filter(|_| is_last && has_work);
-    policy.wants_output = owed.is_some();
+    policy.wants_output = parts.setup.output_schema.is_some() && is_last && has_work;
     let mut run = TaskRun {
         task,
         config,
         policy,
-        drafting: Drafting::default(),
-        output_schema: owed.map(OutputSchema::text),
+        drafts: 0,
+        draft_turns: 0,
         journal: Journal::new(task.id.as_str(), history, &start.earlier),
         final_message: None,
         session: None,
