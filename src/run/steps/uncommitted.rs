@@ -92,8 +92,8 @@ impl Uncommitted {
         });
         // Services write at any time.
         let is_quiet = config.settings.services.is_empty();
-        let stamped = self.at_start.iter().map(|path| stamped(repo, path));
-        self.stamps = stamped.filter(|_| is_quiet).collect();
+        let quiet = self.at_start.iter().filter(|_| is_quiet);
+        self.stamps = quiet.map(|path| stamped(repo, path)).collect();
     }
 
     /// What was there when the task started, and is no longer as it was.
