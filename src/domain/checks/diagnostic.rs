@@ -93,16 +93,11 @@ pub(super) struct WorkTree<'a> {
 impl<'a> WorkTree<'a> {
     /// A work tree of whose files nothing is known.
     pub(super) fn at(root: &'a str) -> Self {
-        Self::with_files(root, &|_| None, &|_| None)
-    }
-
-    /// A work tree whose files these functions find.
-    pub(super) fn with_files(
-        root: &'a str,
-        meant: &'a dyn Fn(&str) -> Option<String>,
-        twin: &'a dyn Fn(&str) -> Option<String>,
-    ) -> Self {
-        Self { root, meant, twin }
+        Self {
+            root,
+            meant: &|_| None,
+            twin: &|_| None,
+        }
     }
 }
 
@@ -120,24 +115,19 @@ pub(super) fn below<'a>(
     lines: &[&'a str],
     at: usize,
     reach: usize,
-    belongs: impl Fn(&str) -> bool,
+    mut belongs: impl FnMut(&str) -> bool,
 ) -> Vec<&'a str> {
     let following = lines.iter().copied().skip(at + 1).take(reach);
     following.take_while(|line| belongs(line)).collect()
 }
 
-/// Lines that belong to a message, each without the space around it.
-pub(super) fn joined<'a, 'l: 'a>(lines: impl IntoIterator<Item = &'a &'l str>) -> String {
-    let lines: Vec<&str> = lines.into_iter().map(|line| line.trim()).collect();
-    lines.join("\n")
-}
-
 /// A parser's finding, before sorting.
+#[derive(Default)]
 pub(super) struct Found {
     /// The index of the output line that names the location.
-    at: usize,
+    pub(super) at: usize,
     /// Distinguishes several findings on that line; 0 if there can be only one.
-    part: usize,
+    pub(super) part: usize,
     /// The name of the failed test that it is about, as the output has it there.
     test: Option<String>,
     /// The lines that belong to it.
@@ -146,12 +136,6 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Distinguishes this finding from the others on its line.
-    pub(super) fn part(&mut self, part: usize) -> &mut Self {
-        self.part = part;
-        self
-    }
-
     /// Sets the end. An end before the start is dropped.
     pub(super) fn until(&mut self, line: Option<u32>, column: Option<u32>) -> &mut Self {
         let found = &mut self.diagnostic;
@@ -165,11 +149,6 @@ impl Found {
     /// The file and the line of its location, if it has both.
     pub(super) fn place(&self) -> Option<(String, u32)> {
         Some((self.diagnostic.path.clone()?, self.diagnostic.line?))
-    }
-
-    /// The index of the output line that names its location.
-    pub(super) fn at(&self) -> usize {
-        self.at
     }
 
     /// Sets the failed test that it is about.
@@ -233,13 +212,7 @@ impl<'a> Sink<'a> {
             found: Vec::new(),
             tests: Vec::new(),
             claimed: BTreeSet::new(),
-            refused: Found {
-                at: 0,
-                part: 0,
-                test: None,
-                lines: 0..0,
-                diagnostic: Diagnostic::default(),
-            },
+            refused: Found::default(),
         }
     }
 }
@@ -260,11 +233,11 @@ impl Sink<'_> {
 
     /// Whether this is the path of one file of the work tree, from the root or from another directory.
     pub(super) fn exists(&self, path: &str) -> bool {
-        let path = self.relative(path);
-        let found = path.as_deref().and_then(|path| (self.tree.meant)(path));
-        path.is_some_and(|path| {
-            found.is_some_and(|found| found == path || found.ends_with(&format!("/{path}")))
-        })
+        let Some(path) = self.relative(path) else {
+            return false;
+        };
+        let found = (self.tree.meant)(&path);
+        found.is_some_and(|found| found == path || found.ends_with(&format!("/{path}")))
     }
 
     /// The first of these lines' stack frames, as `frame` finds them, whose file is in the project.
@@ -320,23 +293,7 @@ impl Sink<'_> {
 
     /// Adds a failed test. Its message may come before, later or not at all.
     pub(super) fn test(&mut self, name: &str) {
-        self.test_in(name, "");
-    }
-
-    /// Like [`Sink::test`], for a tool that names tests by locations, which change: `title` identifies the
-    /// test in every run.
-    pub(super) fn titled_test(&mut self, name: &str, title: &str) {
-        let before = self.tests.len();
-        self.test(name);
-        let id = FailingTest::named(title).map(|test| test.id);
-        if let Some((test, id)) = self.tests.get_mut(before).zip(id) {
-            test.id = id;
-        }
-    }
-
-    /// Like [`Sink::test`], with the test's file.
-    pub(super) fn test_in(&mut self, name: &str, file: &str) {
-        self.test_at(name, Location::new(file, ""));
+        self.test_at(name, Location::default());
     }
 
     /// Like [`Sink::test`], with the place of the test. A finding about it has precedence.
@@ -347,6 +304,15 @@ impl Sink<'_> {
             self.tests
                 .extend(test.map(|test| test.at(file, place.line)));
         }
+    }
+
+    /// Drops what the tool said about tests that have not failed in the end.
+    pub(super) fn keep_failed(&mut self) {
+        let failed: BTreeSet<&String> = self.tests.iter().map(|test| &test.name).collect();
+        self.found.retain(|found| {
+            let is_failed = found.test.as_ref().is_none_or(|test| failed.contains(test));
+            is_failed || found.diagnostic.source != self.source
+        });
     }
 
     /// The messages about failed tests so far.
@@ -382,10 +348,9 @@ impl Sink<'_> {
         };
         self.found.push(Found {
             at,
-            part: 0,
-            test: None,
             lines: at..at,
             diagnostic,
+            ..Found::default()
         });
         self.found.last_mut().unwrap_or(&mut self.refused)
     }
@@ -398,21 +363,15 @@ impl Sink<'_> {
         let failing_tests = placed(self.tests, &self.found);
         self.found.sort_by_key(|found| found.diagnostic.severity);
         let mut seen = BTreeSet::new();
-        let mut diagnostics = Vec::new();
-        for found in self.found {
-            if diagnostics.len() == MAX_DIAGNOSTICS {
-                break;
-            }
-            let mut diagnostic = found.diagnostic;
-            if seen.insert(diagnostic.clone()) {
-                if diagnostics.len() < DETAILED {
-                    diagnostic.details = details(lines, found.lines);
-                }
-                diagnostics.push(diagnostic);
-            }
-        }
+        let found = self.found.into_iter();
+        let found = found.filter(|found| seen.insert(found.diagnostic.clone()));
+        let diagnostics = found.take(MAX_DIAGNOSTICS).enumerate();
+        let diagnostics = diagnostics.map(|(number, found)| Diagnostic {
+            details: details(lines, found.lines).filter(|_| number < DETAILED),
+            ..found.diagnostic
+        });
         Reading {
-            diagnostics,
+            diagnostics: diagnostics.collect(),
             failing_tests,
         }
     }
@@ -437,9 +396,8 @@ impl TestFindings {
     /// Whether there is a finding about a test with this name.
     pub(super) fn mentions(&self, test: &str) -> bool {
         let name = plain_name(test);
-        let same = self.0.get(last_part(&name)).into_iter().flatten();
-        same.into_iter()
-            .any(|(shown, _)| is_same_test(&name, shown))
+        let mut same = self.0.get(last_part(&name)).into_iter().flatten();
+        same.any(|(shown, _)| is_same_test(&name, shown))
     }
 
     /// Removes and returns the finding about a test, preferring one in the test's own file. Each finding
@@ -503,11 +461,8 @@ fn is_same_test(name: &str, shown: &str) -> bool {
 
 fn details(lines: &[&str], of: Range<usize>) -> Option<String> {
     let lines = lines.get(of).filter(|lines| lines.len() > 1)?;
-    let shown: Vec<&str> = lines
-        .iter()
-        .take(MAX_DETAIL_LINES)
-        .map(|line| line.trim_end())
-        .collect();
+    let shown = lines.iter().take(MAX_DETAIL_LINES);
+    let shown: Vec<&str> = shown.map(|line| line.trim_end()).collect();
     let text = shown.join("\n");
     let text = text.trim_matches('\n');
     (!text.is_empty()).then(|| text::cap_chars(text, MAX_DETAILS).into_owned())

@@ -11,64 +11,59 @@ const MAX_HINT: usize = 300;
 /// At most five distinct hints about the failures in `output`: missing dependencies and commands, and compile errors that
 /// cause others.
 pub fn hints(output: &str) -> Vec<String> {
-    if output.is_empty() {
-        return Vec::new();
-    }
     let plain = text::plain(output);
-    let mut hints = Hints(Vec::new());
-    for line in plain.lines() {
-        if hints.0.len() >= MAX_HINTS {
-            break;
-        }
-        dependency(line, &mut hints);
-    }
-    compilation(&plain, &mut hints);
-    hints.0
-}
-
-struct Hints(Vec<String>);
-
-impl Hints {
-    fn add(&mut self, hint: &str) {
-        let hint = text::one_line(hint, MAX_HINT);
-        if self.0.len() < MAX_HINTS && !self.0.contains(&hint) {
-            self.0.push(hint);
+    let mut all: Vec<String> = Vec::new();
+    let compilation = compilation(&plain).map(str::to_owned);
+    for hint in plain.lines().filter_map(dependency).chain(compilation) {
+        let hint = text::one_line(&hint, MAX_HINT);
+        if !all.contains(&hint) {
+            all.push(hint);
         }
     }
+    all.truncate(MAX_HINTS);
+    all
 }
 
-fn dependency(line: &str, hints: &mut Hints) {
+fn dependency(line: &str) -> Option<String> {
     static COMMAND: Pattern = Pattern::new(
         r"(?:^|: )(?:line \d+: )?([\w.+-]+): (?:command )?not found$|command not found: ([\w.+-]+)$",
     );
-    if let Some(hint) = TABLE.iter().find_map(|tool| (tool.hint)(line)) {
-        hints.add(&hint);
-    } else if let Some(found) = COMMAND.captures(line) {
+    TABLE.iter().find_map(|tool| tool.advice(line)).or_else(|| {
+        let found = COMMAND.captures(line)?;
         let command = [group(&found, 1), group(&found, 2)].concat();
-        hints.add(&format!(
+        Some(format!(
             "The command `{command}` is not installed here. Use one that is, or install it as a dependency of the project."
-        ));
-    }
+        ))
+    })
 }
 
-fn compilation(output: &str, hints: &mut Hints) {
+fn compilation(output: &str) -> impl Iterator<Item = &'static str> {
     static TYPESCRIPT: Pattern = Pattern::new(r"error TS\d+:");
     static RUST: Pattern = Pattern::new(r"(?m)^error\[E\d{4}\]");
     static BORROW: Pattern = Pattern::new(r"(?m)^error\[E0(?:38[123]|499|50[2567]|515|597|716)\]");
     static SYNTAX: Pattern = Pattern::new(
         r"\bSyntaxError\b|\bIndentationError\b|error: expected .+, found |error TS1\d{3}:|syntax error:",
     );
-    if SYNTAX.is_match(output) {
-        hints.add("There is a syntax error. Fix it first: later errors may only follow from it.");
-    }
-    if TYPESCRIPT.is_match(output) {
-        hints.add("TypeScript errors cascade: fix the error in the source of a type or import first, then those in its users and tests.");
-    }
-    if BORROW.is_match(output) {
-        hints.add("The borrow checker rejects the change. Change who owns the value or how long it is borrowed before you add clones.");
-    } else if RUST.is_match(output) {
-        hints.add("The code does not compile, so no test has run. Fix the first compile error first: later ones often follow from it.");
-    }
+    let all = [
+        (
+            SYNTAX.is_match(output),
+            "There is a syntax error. Fix it first: later errors may only follow from it.",
+        ),
+        (
+            TYPESCRIPT.is_match(output),
+            "TypeScript errors cascade: fix the error in the source of a type or import first, then those in its users and tests.",
+        ),
+        (
+            BORROW.is_match(output),
+            "The borrow checker rejects the change. Change who owns the value or how long it is borrowed before you add clones.",
+        ),
+        (
+            RUST.is_match(output) && !BORROW.is_match(output),
+            "The code does not compile, so no test has run. Fix the first compile error first: later ones often follow from it.",
+        ),
+    ];
+    all.into_iter()
+        .filter_map(|(applies, hint)| applies.then_some(hint))
 }
 
 #[cfg(test)]

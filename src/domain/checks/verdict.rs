@@ -127,13 +127,13 @@ impl CheckResult {
         elapsed_ms: u64,
     ) -> Self {
         let output = evidence.output;
-        let outcome = cannot_start::read(&check.run, outcome, output);
-        let outcome = match outcome {
+        let outcome = match cannot_start::read(&check.run, outcome, output) {
             CheckOutcome::Passed if evidence.is_unfinished(&check.run) => {
                 CheckOutcome::Failed { exit: 0 }
             }
             other => other,
         };
+        let failed = outcome.is_failure();
         let mut result = Self {
             name: check.name.clone(),
             kind: check.kind,
@@ -151,10 +151,10 @@ impl CheckResult {
             fingerprint: None,
             refused: None,
         };
-        let failed = result.outcome.is_failure();
         if failed || result.outcome == CheckOutcome::Passed {
             let report = evidence.report.map(Report::counts);
-            result.counts = evidence.counts();
+            let known = report.filter(|known| *known != Counts::UNKNOWN);
+            result.counts = known.unwrap_or_else(|| counts(output));
             result.said = Said::read(&check.run, output, evidence.is_whole, report);
         }
         if failed {
@@ -166,18 +166,31 @@ impl CheckResult {
                 result.failed_by_run = failed_by_run(output);
             }
             result.excerpt = super::excerpt(output, MAX_EXCERPT);
-            result.errors = errors(&result.outcome, &result.diagnostics, output);
-            let explains_itself = result.failing_tests.is_empty()
-                && result.diagnostics.iter().all(|it| it.source == "git diff")
-                && compares_with_commit(&check.run);
-            let is_committed = evidence.as_committed;
-            let told = explains_itself.then(|| compared(is_committed).to_owned());
-            result.errors.splice(0..0, told);
-            result.errors.truncate(HISTORY_ERRORS);
+            result.errors = result.first_errors(check, evidence);
             let fingerprint = super::check_fingerprint(&check.name, &result.outcome, output);
             result.fingerprint = Some(fingerprint);
         }
         result
+    }
+
+    /// The first errors, with how the check ended if it ended otherwise than by an exit code, and with what a check that
+    /// compares with the last commit does wrong.
+    fn first_errors(&self, check: &Check, evidence: &Evidence<'_>) -> Vec<String> {
+        let explains_itself = self.failing_tests.is_empty()
+            && self.diagnostics.iter().all(|it| it.source == "git diff")
+            && compares_with_commit(&check.run);
+        let compared = if evidence.as_committed {
+            "git saw the work as committed: a check that finds changes then has made them itself, or left files that `.gitignore` does not name"
+        } else {
+            "it compares with the last commit, in which the work is not yet: use `git diff --exit-code` without a revision, since the work is staged"
+        };
+        let (output, most) = (evidence.output, HISTORY_ERRORS);
+        let first = super::first_errors_of(&self.diagnostics, output, most, MAX_ERROR);
+        let is_told = matches!(self.outcome, CheckOutcome::Failed { exit } if exit != 0);
+        let end = text::one_line(&self.outcome.to_string(), MAX_ERROR);
+        let compared = explains_itself.then(|| compared.to_owned()).into_iter();
+        let errors = compared.chain((!is_told || first.is_empty()).then_some(end));
+        errors.chain(first).take(HISTORY_ERRORS).collect()
     }
 
     /// Notes a path that the sandbox did not let the check write, unless its output says that it failed for another
@@ -251,16 +264,18 @@ impl Evidence<'_> {
         let known: RefCell<BTreeMap<String, Option<String>>> = RefCell::default();
         let meant = |path: &str| {
             let mut known = known.borrow_mut();
-            let found = known
-                .entry(path.to_owned())
-                .or_insert_with(|| path::at_the_end_of(path, files()));
-            found.clone()
+            let find = || path::at_the_end_of(path, files());
+            known.entry(path.to_owned()).or_insert_with(find).clone()
         };
         let twin = |path: &str| {
             let twin = format!("{}/{path}", only_directory.as_ref()?);
             (self.is_file)(self.root, &twin).then_some(twin)
         };
-        let tree = WorkTree::with_files(self.root, &meant, &twin);
+        let tree = WorkTree {
+            root: self.root,
+            meant: &meant,
+            twin: &twin,
+        };
         let mut output = reading::read(&plain, self.matchers, &tree);
         let mut report = self.report.map_or_else(Reading::default, |it| Reading {
             diagnostics: it.diagnostics.clone(),
@@ -271,9 +286,9 @@ impl Evidence<'_> {
         let place = |it: &Diagnostic| Some((it.path.clone()?, it.line));
         let known: BTreeSet<_> = output.diagnostics.iter().filter_map(place).collect();
         let is_new = |it: &Diagnostic| place(it).is_none_or(|it| !known.contains(&it));
-        report.diagnostics.retain(is_new);
+        let new = report.diagnostics.into_iter().filter(is_new);
         let mut all = output.diagnostics;
-        all.extend(report.diagnostics);
+        all.extend(new);
         all.sort_by_key(|it| it.severity);
         all.truncate(diagnostic::MAX_DIAGNOSTICS);
         let failing = match self.report {
@@ -306,22 +321,6 @@ impl Evidence<'_> {
     fn is_unfinished(&self, run: &str) -> bool {
         self.is_whole && self.report.is_none() && is_unfinished(run, self.output)
     }
-
-    fn counts(&self) -> Counts {
-        match self.report.map(Report::counts) {
-            Some(known) if known != Counts::UNKNOWN => known,
-            _ => counts(self.output),
-        }
-    }
-}
-
-/// What a check that compares with the last commit does wrong; `as_committed` says that git took the work for committed.
-fn compared(as_committed: bool) -> &'static str {
-    if as_committed {
-        "git saw the work as committed: a check that finds changes then has made them itself, or left files that `.gitignore` does not name"
-    } else {
-        "it compares with the last commit, in which the work is not yet: use `git diff --exit-code` without a revision, since the work is staged"
-    }
 }
 
 /// Whether a command asks git how the work tree differs from the last commit.
@@ -329,16 +328,6 @@ fn compares_with_commit(run: &str) -> bool {
     static COMPARES: Pattern =
         Pattern::new(r"\bgit\s(?:[^;&|\n]*\s)?(?:status\b|diff-index\b|diff\b[^;&|\n]*\sHEAD\b)");
     COMPARES.is_match(run)
-}
-
-fn errors(outcome: &CheckOutcome, diagnostics: &[Diagnostic], output: &str) -> Vec<String> {
-    let mut errors = super::first_errors_of(diagnostics, output, HISTORY_ERRORS, MAX_ERROR);
-    let is_told = matches!(outcome, CheckOutcome::Failed { exit } if *exit != 0);
-    if !is_told || errors.is_empty() {
-        errors.insert(0, text::one_line(&outcome.to_string(), MAX_ERROR));
-        errors.truncate(HISTORY_ERRORS);
-    }
-    errors
 }
 
 /// The verdict over the results of all checks.

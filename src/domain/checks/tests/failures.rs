@@ -108,7 +108,7 @@ fn failing_tests_are_named_as_their_tool_names_them() {
         (
             "rspec",
             "rspec ./spec/a_spec.rb:12 # A does b\n",
-            &["./spec/a_spec.rb:12"],
+            &["A does b"],
         ),
         (
             "minitest",

@@ -198,7 +198,7 @@ Test Suites: 3 failed, 3 total
 ",
         &[
             "t/a.test.js:4:5 Error - jest | calc › adds: expect(received).toBe(expected) // Object.is equality⏎Expected: 3⏎Received: 2",
-            "t/syntax.test.js:1:10 Error - jest | Test suite failed to run: SyntaxError: Unexpected token",
+            "t/syntax.test.js:1:10 Error - jest | Test suite failed to run: SyntaxError: /proj/t/syntax.test.js: Unexpected token⏎Jest encountered an unexpected token⏎Details:",
             "v/b.test.mjs:-:- Error - jest | Test suite failed to run: Must use import to load ES Module: /proj/v/b.test.mjs",
         ],
     );
@@ -236,7 +236,7 @@ AssertionError: expected 2 to be 3 // Object.is equality
  Test Files  2 failed (2)
 ",
         &[
-            "v/b.test.mjs:1:1 Error - vitest | v/b.test.mjs [ v/b.test.mjs ]: Error: Cannot find module './nothere.mjs' imported from /proj/v/b.test.mjs",
+            "v/b.test.mjs:1:1 Error - vitest | v/b.test.mjs: Error: Cannot find module './nothere.mjs' imported from /proj/v/b.test.mjs",
             "v/a.test.mjs:2:32 Error - vitest | v/a.test.mjs > calc > adds: AssertionError: expected 2 to be 3 // Object.is equality⏎- Expected⏎+ Received",
         ],
     );

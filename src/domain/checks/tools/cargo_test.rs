@@ -1,10 +1,11 @@
-//! `cargo test`, and panics of Rust tests and programs in the formats before and since Rust 1.73.
+//! `cargo test`, cargo-nextest, and panics of Rust tests and programs in the formats before and since Rust 1.73.
 
+use super::shape::Below;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Sink};
+use crate::checks::diagnostic::{Output, Sink};
 use crate::pattern::{Pattern, group};
 
-/// See [`Tool`].
+/// `cargo test`. The place of an example of the documentation is in its name.
 pub(super) const TOOL: Tool = Tool {
     name: "cargo test",
     kind: ToolKind::Tests,
@@ -13,7 +14,26 @@ pub(super) const TOOL: Tool = Tool {
         r"^test .+ \.\.\. (?:ok|FAILED|ignored)",
         r"^test result: (?:ok|FAILED)\. \d+ passed; ",
     ],
-    read,
+    // What a failed test printed follows.
+    above: r"(?x)^(?:failures: | \s*----\ (?<about>.+)\ stdout\ ----$
+        | \s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?:\ \S+)?\ \[\s*[\d.]+s\]\ (?:\(\s*\d+/\d+\)\ )?\S+\ (?<about_2>.+)$)",
+    lines: &[
+        r"^\s*thread '(?:main|<unnamed>|)(?<about>)' (?:\(\d+\) )?panicked at (?:(?<path>[^'].*?):(?<line>\d+):(?<column>\d+):|'(?<text>.*?)(?:', (?<path_2>[^',]+?):(?<line_2>\d+):(?<column_2>\d+))?)$",
+        r"^\s*thread '(?<about>.*?)' (?:\(\d+\) )?panicked at (?:(?<path>[^'].*?):(?<line>\d+):(?<column>\d+):|'(?<text>.*?)(?:', (?<path_2>[^',]+?):(?<line_2>\d+):(?<column_2>\d+))?)$",
+        // Tests that fail without a panic: they return an error, or should have panicked.
+        r"^\s*(?:note: )?(?<text>test did not panic as expected)(?: at (?<path>.+?):(?<line>\d+):(?<column>\d+))?$",
+        r"^\s*(?<text>Error: .*)$",
+        r"^test (?<listed>(?<path>\S+\.\w+) - (?:.* )?\(line (?<line>\d+)\)) \.\.\. FAILED$",
+        r"^test (?<listed>.+?)(?: - should panic)? \.\.\. FAILED$",
+    ],
+    below: Some(Below {
+        until: r"^\s*(?:$|stack backtrace:|note: |---- .+ ----$|failures:|test .+ \.\.\. |test result: |thread '.*panicked at )",
+        framing: "",
+        frame: r"^(?<last>.*)', (?<path>[^',]+?):(?<line>\d+):(?<column>\d+)$",
+        ..Below::NOTHING
+    }),
+    says: "panicked",
+    read: listed,
     summary: &[
         r"^test result: ok\. (?<passed>\d+) passed; (?<failed>0) failed; ",
         r"^test result: FAILED\. (?<passed>\d+) passed; (?<failed>[1-9]\d*) failed; ",
@@ -24,126 +44,20 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-static NEW: Pattern =
-    Pattern::new(r"^\s*thread '(.*?)' (?:\(\d+\) )?panicked at (.+?):(\d+):(\d+):$");
-static OLD: Pattern = Pattern::new(r"^\s*thread '(.*?)' (?:\(\d+\) )?panicked at '(.*)$");
-static OLD_END: Pattern = Pattern::new(r"^(.*)', ([^',]+?):(\d+):(\d+)$");
-static END: Pattern = Pattern::new(
-    r"^\s*(?:stack backtrace:|note: |---- .+ ----$|failures:|test .+ \.\.\. |test result: |thread '.*panicked at )",
-);
-
-/// What a failed test printed follows.
-static SECTION: Pattern = Pattern::new(r"^\s*---- (.+) stdout ----$");
-
-const MESSAGE_LINES: usize = 30;
-
-fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    panics(output.lines, sink);
-    quiet(output.lines, sink);
-    // nextest prints the output of each test and names the tests itself.
-    if !super::nextest::is_in(output.lines) {
-        names(output.lines, sink);
-    }
-}
-
-fn panics(lines: &[&str], sink: &mut Sink<'_>) {
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = NEW.captures(line) {
-            let place = Location::at(&found, 2);
-            let message = message_below(lines, at + 1);
-            panicked(at, place, group(&found, 1), &message, sink);
-        } else if let Some(found) = OLD.captures(line) {
-            old(lines, at, group(&found, 1), group(&found, 2), sink);
-        }
-    }
-}
-
-fn message_below(lines: &[&str], from: usize) -> String {
-    let mut message = Vec::new();
-    for line in lines.iter().skip(from).take(MESSAGE_LINES) {
-        if END.is_match(line) || line.trim().is_empty() {
-            break;
-        }
-        message.push(*line);
-    }
-    message.join("\n")
-}
-
-fn old(lines: &[&str], at: usize, test: &str, first: &str, sink: &mut Sink<'_>) {
-    let mut message = String::new();
-    let rest = lines.iter().skip(at + 1).copied();
-    for line in std::iter::once(first).chain(rest).take(MESSAGE_LINES) {
-        if let Some(found) = OLD_END.captures(line) {
-            message.push_str(group(&found, 1));
-            let place = Location::at(&found, 2);
-            panicked(at, place, test, &message, sink);
+/// Adds the names of the list at the end. nextest prints the output of each test and names the tests itself.
+fn listed(output: Output<'_>, sink: &mut Sink<'_>) {
+    static LISTED: Pattern = Pattern::new(r"^    (\S.*)$");
+    static NEXTEST: Pattern = Pattern::new(FAILED_TESTS);
+    let mut is_list = false;
+    for line in output.lines {
+        if NEXTEST.is_match(line) {
             return;
         }
-        message.push_str(line);
-        message.push('\n');
-    }
-}
-
-fn panicked(at: usize, place: Location<'_>, thread: &str, message: &str, sink: &mut Sink<'_>) {
-    let message = match message.trim() {
-        "" => "panicked",
-        message => message,
-    };
-    match thread {
-        "main" | "<unnamed>" | "" => sink.error(at, place, message),
-        test => sink.failure(at, place, test, message),
-    };
-}
-
-/// Tests that fail without a panic: they return an error, or should have panicked.
-fn quiet(lines: &[&str], sink: &mut Sink<'_>) {
-    static CALM: Pattern =
-        Pattern::new(r"^\s*(?:note: )?(test did not panic as expected)(?: at (.+?):(\d+):(\d+))?$");
-    let mut test = "";
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(name) = super::nextest::failed(line) {
-            test = name.split_once(' ').map_or(name, |(_, test)| test);
-        } else if let Some(found) = SECTION.captures(line) {
-            test = found.get(1).map_or("", |name| name.as_str());
-        } else if let Some(found) = CALM.captures(line).filter(|_| !test.is_empty()) {
-            let place = Location::at(&found, 2);
-            sink.failure(at, place, test, group(&found, 1));
-        } else if line.trim_start().starts_with("Error: ") && !test.is_empty() {
-            sink.failure(at, Location::default(), test, line.trim_start());
-        } else if line.starts_with("failures:") {
-            test = "";
+        match LISTED.captures(line).filter(|_| is_list) {
+            Some(found) => sink.test(group(&found, 1)),
+            None => is_list = *line == "failures:",
         }
     }
-}
-
-fn names(lines: &[&str], sink: &mut Sink<'_>) {
-    static LISTED: Pattern = Pattern::new(r"^    (\S.*)$");
-    let mut listed = false;
-    // What a test prints may have the form of a result.
-    let mut is_printed = false;
-    for line in lines {
-        is_printed |= SECTION.is_match(line);
-        if let Some((name, true)) = result(line).filter(|_| !is_printed) {
-            named(name, sink);
-        }
-        if *line == "failures:" {
-            listed = true;
-            is_printed = false;
-        } else if let Some(found) = LISTED.captures(line).filter(|_| listed) {
-            named(group(&found, 1), sink);
-        } else {
-            listed = false;
-        }
-    }
-}
-
-/// Adds a failed test. An example of the documentation has its place in its name.
-fn named(name: &str, sink: &mut Sink<'_>) {
-    static EXAMPLE: Pattern = Pattern::new(r"^(\S+\.\w+) - (?:.* )?\(line (\d+)\)$");
-    let place = EXAMPLE
-        .captures(name)
-        .map(|found| Location::new(group(&found, 1), group(&found, 2)));
-    sink.test_at(name, place.unwrap_or_default());
 }
 
 fn result(line: &str) -> Option<(&str, bool)> {
@@ -151,3 +65,23 @@ fn result(line: &str) -> Option<(&str, bool)> {
     let found = RESULT.captures(line)?;
     Some((group(&found, 1), group(&found, 2) == "FAILED"))
 }
+
+/// cargo-nextest.
+pub(super) const NEXTEST: Tool = Tool {
+    name: "nextest",
+    kind: ToolKind::Tests,
+    signs: &[
+        r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] ",
+        r"^\s+Summary \[[^\]]*\]\s+\d+(?:/\d+)? tests? run: ",
+    ],
+    // The parser of `cargo test` reads the panics.
+    lines: &[FAILED_TESTS],
+    // The parentheses say how many tests were slow or flaky.
+    summary: &[
+        r"^\s+Summary \[[^\]]*\]\s+(?<total>\d+)(?:/\d+)? tests? run: (?<passed>\d+) passed(?: \([^)]*\))?(?:, (?<failed>\d+) failed(?: \([^)]*\))?|(?<failed_0>))(?:, (?<failed_1>\d+) exec failed)?(?:, (?<failed_2>\d+) timed out)?",
+    ],
+    headers: &[r"\s+(?:FAIL|SIGABRT|SIGSEGV|TIMEOUT) \["],
+    ..Tool::NOTHING
+};
+
+const FAILED_TESTS: &str = r"^\s+(?:FAIL|SIGABRT|SIGSEGV|SIGKILL|ABORT|TIMEOUT|LEAK-FAIL)(?: \S+)? \[\s*[\d.]+s\] (?:\(\s*\d+/\d+\) )?(?<listed>\S+ .+)$";

@@ -1,5 +1,6 @@
 //! Catch2.
 
+use super::shape::Below;
 use super::{Tool, ToolKind};
 use crate::checks::diagnostic::{Location, Output, Sink};
 use crate::pattern::{Pattern, group};
@@ -22,18 +23,21 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-const RULE: &str =
-    "-------------------------------------------------------------------------------";
-const MESSAGE_LINES: usize = 20;
+/// The lines of a failure.
+const FAILURE: Below = Below {
+    until: r"^\s*$",
+    ..Below::NOTHING
+};
 
 /// A test case and its sections are between two rules, and its failures are below them.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    static FAILED: Pattern = Pattern::new(r"^(\S.*?)(?::(\d+)|\((\d+)\)): FAILED:$");
+    static FAILED: Pattern = Pattern::new(r"^(\S.*?)[:(](\d+)\)?: FAILED:$");
+    static RULE: Pattern = Pattern::new(r"^-{79}$");
     let lines = output.lines;
     let mut name = String::new();
     let mut heading: Option<Vec<&str>> = None;
     for (at, line) in lines.iter().enumerate() {
-        if *line == RULE {
+        if RULE.is_match(line) {
             match heading.take() {
                 Some(parts) => name = parts.join(" › "),
                 None => heading = Some(Vec::new()),
@@ -41,15 +45,10 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
         } else if let Some(parts) = &mut heading {
             parts.push(line.trim());
         } else if let Some(found) = FAILED.captures(line) {
-            let below = lines.iter().skip(at + 1).take(MESSAGE_LINES);
-            let said: Vec<&str> = below
-                .take_while(|line| !line.trim().is_empty())
-                .map(|line| line.trim())
-                .collect();
-            let number = [group(&found, 2), group(&found, 3)].concat();
-            let place = Location::new(group(&found, 1), &number);
-            sink.failing(at, place, &name, &said.join("\n"))
-                .lines(at..at + 1 + said.len());
+            let block = FAILURE.block(lines, at + 1, &name, "", sink);
+            let place = Location::new(group(&found, 1), group(&found, 2));
+            sink.failing(at, place, &name, &block.message.join("\n"))
+                .lines(at..block.end);
         }
     }
 }

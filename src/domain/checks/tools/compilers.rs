@@ -1,6 +1,6 @@
 //! Compilers whose findings are lines, with indented lines below them that continue the message.
 
-use super::shape::{Below, NEVER};
+use super::shape::Below;
 use super::{Tool, ToolKind};
 
 /// A compiler that indents the lines of a message by two spaces.
@@ -8,8 +8,7 @@ const COMPILER: Tool = Tool {
     kind: ToolKind::Code,
     below: Some(Below {
         until: r"^ ?\S|^\s*(?:~|$)",
-        frame: NEVER,
-        noise: NEVER,
+        ..Below::NOTHING
     }),
     headers: &[r"\S.*(?::\d+:\d+\ -|\(\d+,\d+\):)\ error\ "],
     ..Tool::NOTHING

@@ -1,8 +1,10 @@
 //! gcc, clang and the linkers that they call.
 
+use super::shape::severity;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
+use regex::Captures;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -47,16 +49,15 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = LINKED.captures(line) {
             let place = Location::new(group(&found, 1), group(&found, 2));
-            let place = if is_source(place.path) {
-                place
-            } else {
-                Location::default()
-            };
-            sink.error(at, place, group(&found, 3));
+            let place = Some(place).filter(|place| SOURCE.is_match(place.path));
+            sink.error(at, place.unwrap_or_default(), group(&found, 3));
         } else if let Some(found) = LINKER.captures(line) {
-            linker(lines, at, group(&found, 1), sink);
+            let users = below(lines, at, 4, |line| line.starts_with(">>> "));
+            let user = REFERENCED.in_lines(&users).next();
+            let place = user.map(|(_, user)| Location::of(&user));
+            sink.error(at, place.unwrap_or_default(), group(&found, 1));
         } else if let Some(found) = USED.captures(line) {
-            if is_source(group(&found, 1)) {
+            if SOURCE.is_match(group(&found, 1)) {
                 sink.claim(at);
             }
         } else if let Some(found) = MESSAGE.captures(line) {
@@ -66,98 +67,56 @@ fn read(output: Output<'_>, sink: &mut Sink<'_>) {
 }
 
 /// Reads a compiler message with its notes. A note without a message is left to other parsers.
-fn message(lines: &[&str], at: usize, found: &regex::Captures<'_>, sink: &mut Sink<'_>) {
+fn message(lines: &[&str], at: usize, found: &Captures<'_>, sink: &mut Sink<'_>) {
     let place = Location::of(found);
-    let severity = match group(found, 4) {
-        "warning" => Severity::Warning,
-        "note" => return,
-        _ => Severity::Error,
-    };
-    if !is_source(place.path) {
+    if !SOURCE.is_match(place.path) || group(found, 4) == "note" {
         return;
     }
     let text = group(found, 5);
     let flagged = FLAG.captures(text);
     let (text, code) = match &flagged {
-        Some(found) => (group(found, 1), Some(group(found, 2))),
+        Some(found) => (group(found, 1), Some(format!("-W{}", group(found, 2)))),
         None => (text, None),
     };
-    let place = match sink.relative(place.path) {
-        Some(_) => place,
-        None => reached_from(lines, at, sink).unwrap_or(place),
-    };
-    let code = code.map(|code| format!("-W{code}"));
-    let text = with_notes(lines, at, text, sink);
-    let shown = lines
+    // A file outside of the project is reached from the nearest place above, inside the project, that included the file
+    // or used a template in it.
+    let above = lines.get(at.saturating_sub(REACH)..at).unwrap_or_default();
+    let above = above
         .iter()
-        .skip(at + 1)
-        .take_while(|line| line.starts_with(' '));
-    let end = at + 1 + shown.take(REACH).count();
-    sink.push(at, place, severity, code.as_deref(), &text)
-        .lines(at..end);
+        .rev()
+        .take_while(|line| !MESSAGE.is_match(line));
+    let mut users = above
+        .filter_map(|line| INCLUDED.captures(line).or_else(|| USED.captures(line)))
+        .map(|found| Location::of(&found));
+    let is_inside = |place: &Location<'_>| sink.relative(place.path).is_some();
+    let place = if is_inside(&place) {
+        place
+    } else {
+        users.find(is_inside).unwrap_or(place)
+    };
+    let text = with_notes(lines, at, text, sink);
+    let shown = below(lines, at, REACH, |line| line.starts_with(' '));
+    sink.push(at, place, severity(group(found, 4)), code.as_deref(), &text)
+        .lines(at..at + 1 + shown.len());
 }
 
 fn with_notes(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) -> String {
-    let mut text = text.to_owned();
-    let mut notes = 0;
-    for (below, line) in lines.iter().enumerate().skip(at + 1).take(REACH) {
-        let Some(found) = MESSAGE.captures(line) else {
-            continue;
-        };
-        if group(&found, 4) != "note" {
-            break;
-        }
-        sink.claim(below);
-        if notes == NOTES {
-            continue;
-        }
-        notes += 1;
-        let note = group(&found, 5);
-        text.push_str(&match sink.relative(group(&found, 1)) {
-            Some(path) => format!("\nnote: {path}:{}: {note}", group(&found, 2)),
-            None => format!("\nnote: {note}"),
+    let mut said = vec![text.to_owned()];
+    let messages = MESSAGE.in_lines(lines.get(at + 1..).unwrap_or_default());
+    let notes = messages.take_while(|(below, found)| *below < REACH && group(found, 4) == "note");
+    for (below, found) in notes {
+        sink.claim(at + 1 + below);
+        let [line, note] = [2, 5].map(|index| group(&found, index));
+        said.push(match sink.relative(group(&found, 1)) {
+            Some(path) => format!("note: {path}:{line}: {note}"),
+            None => format!("note: {note}"),
         });
     }
-    text
+    said.truncate(1 + NOTES);
+    said.join("\n")
 }
 
-/// For a message about a file outside the project: the nearest location above it, inside the project, that
-/// included the file or used a template in it.
-fn reached_from<'a>(lines: &[&'a str], at: usize, sink: &Sink<'_>) -> Option<Location<'a>> {
-    let above = lines.get(at.saturating_sub(REACH)..at)?;
-    above
-        .iter()
-        .rev()
-        .take_while(|line| !MESSAGE.is_match(line))
-        .filter_map(|line| INCLUDED.captures(line).or_else(|| USED.captures(line)))
-        .map(|found| Location::of(&found))
-        .find(|place| sink.relative(place.path).is_some())
-}
-
-fn linker(lines: &[&str], at: usize, text: &str, sink: &mut Sink<'_>) {
-    let below = lines.iter().skip(at + 1).take(4);
-    let found = below
-        .take_while(|line| line.starts_with(">>> "))
-        .find_map(|line| REFERENCED.captures(line));
-    let place = found
-        .as_ref()
-        .map(|found| Location::new(group(found, 1), group(found, 2)));
-    sink.error(at, place.unwrap_or_default(), text);
-}
-
-/// Extensions of files that C compilers compile or that these include.
-const ENDINGS: [&str; 24] = [
-    "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "h++", "inc", "inl", "ipp", "tcc",
-    "tpp", "m", "mm", "s", "cu", "cuh", "y", "l", "def", "cppm",
-];
-
-fn is_source(path: &str) -> bool {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    match name.rsplit_once('.') {
-        Some((stem, ending)) => {
-            !stem.is_empty() && ENDINGS.contains(&ending.to_ascii_lowercase().as_str())
-        }
-        // The headers of the C++ library have no extension.
-        None => path.contains("/include/"),
-    }
-}
+/// A file that C compilers compile or that these include. The headers of the C++ library have no extension.
+static SOURCE: Pattern = Pattern::new(
+    r"(?i)[^/\\]\.(?:c|cc|cpp|cxx|c\+\+|h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|mm?|s|cuh?|y|l|def|cppm)$|/include/(?:.*[/\\])?[^./\\]*$",
+);

@@ -2,7 +2,7 @@
 
 use super::{Tool, ToolKind};
 use crate::checks::counts::Counts;
-use crate::checks::diagnostic::{Location, Output, Sink};
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 use regex::Captures;
 use std::collections::BTreeSet;
@@ -21,74 +21,77 @@ pub(super) const TOOL: Tool = Tool {
     read,
     counts,
     headers: &[r"\s*--- FAIL: ", r"FAIL\t", r"panic: "],
-    hint,
+    advice: &[(
+        r"(?:no required module provides|cannot find module providing) package (?<package>[^\s;:]+)",
+        "The Go package `$package` is not in go.mod. Run `go get $package` or correct the import.",
+    )],
     ..Tool::NOTHING
 };
 
 static COMPILED: Pattern =
     Pattern::new(r"^(?:vet: )?((?:[A-Za-z]:)?[^\s:]+\.go):(\d+):(\d+): (.+)$");
 static LOGGED: Pattern = Pattern::new(r"^\s+([^\s:]+\.go):(\d+): (.*)$");
-static FAILED: Pattern = Pattern::new(r"^\s*--- FAIL: (\S+)");
-static SUCCEEDED: Pattern = Pattern::new(r"^\s*--- (?:PASS|SKIP): (\S+)");
-static RUN: Pattern = Pattern::new(r"^=== (?:RUN|CONT|NAME)\s+(\S+)");
+/// The result of a test, or its beginning.
+static TEST: Pattern =
+    Pattern::new(r"^(?:\s*--- (FAIL|PASS|SKIP): |=== (?:RUN|CONT|NAME)\s+)(\S+)");
 static PANIC: Pattern = Pattern::new(r"^panic: (.+)$");
 static FRAME: Pattern = Pattern::new(r"^\t(\S+\.go):(\d+)(?: \+0x[0-9a-f]+)?$");
-static FAIL: Pattern = Pattern::new(r"^(?:FAIL\b|\s*--- FAIL: )");
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
     names(lines, sink);
     let packages = packages(lines);
-    let tests = lines.iter().any(|line| FAIL.is_match(line));
-    let succeeded = succeeded(lines);
-    let mut test = String::new();
+    let is_failure =
+        |line: &&str| line.starts_with("FAIL") || line.trim_start().starts_with("--- FAIL: ");
+    let has_failed = lines.iter().any(is_failure);
+    // With `-v`, what tests log that pass or are skipped has the form of a failure. They may fail in another package.
+    let ended = |is: fn(&str) -> bool| -> BTreeSet<&str> {
+        let all = TEST
+            .in_lines(lines)
+            .filter(|(_, found)| is(group(found, 1)));
+        all.map(|(_, found)| group(&found, 2)).collect()
+    };
+    let succeeded = &ended(|end| matches!(end, "PASS" | "SKIP")) - &ended(|end| end == "FAIL");
+    let mut test = "";
     for (at, line) in lines.iter().enumerate() {
         if let Some(found) = COMPILED.captures(line) {
             sink.error(at, Location::of(&found), group(&found, 4));
-        } else if !tests {
+        } else if !has_failed {
             continue;
-        } else if let Some(found) = [&FAILED, &SUCCEEDED, &RUN]
-            .into_iter()
-            .find_map(|pattern| pattern.captures(line))
-        {
-            test = group(&found, 1).to_owned();
+        } else if let Some(found) = TEST.captures(line) {
+            test = group(&found, 2);
         } else if let Some(found) = LOGGED.captures(line) {
-            if !succeeded.contains(test.as_str()) {
-                let package = packages.get(at).copied().unwrap_or_default();
-                logged(lines, at, &found, package, &test, sink);
+            if !test.is_empty() && !succeeded.contains(test) {
+                logged(lines, at, &found, packages[at], test, sink);
             }
         } else if let Some(found) = PANIC.captures(line) {
-            panicked(lines, at, group(&found, 1), &test, sink);
+            let frames = FRAME.in_lines(lines.get(at + 1..).unwrap_or_default());
+            let mut places = frames.map(|(below, found)| (below, Location::of(&found)));
+            let own = places
+                .by_ref()
+                .take_while(|(below, _)| *below < 60)
+                .find(|(_, place)| sink.relative(place.path).is_some());
+            let Some((below, place)) = own else { continue };
+            let message = format!("panic: {}", group(&found, 1));
+            match test {
+                "" => sink.error(at + 1 + below, place, &message),
+                test => sink.failure(at + 1 + below, place, test, &message),
+            };
         }
     }
-}
-
-/// The tests that passed or were skipped and did not fail in another package or run: with `-v`, what they log
-/// has the form of a failure.
-fn succeeded<'a>(lines: &[&'a str]) -> BTreeSet<&'a str> {
-    let named = |pattern: &Pattern| -> BTreeSet<&'a str> {
-        let found = lines.iter().filter_map(|line| pattern.captures(line));
-        found
-            .filter_map(|found| found.get(1).map(|name| name.as_str()))
-            .collect()
-    };
-    &named(&SUCCEEDED) - &named(&FAILED)
 }
 
 /// The package to which each line belongs: the result of a package is below its tests.
 fn packages<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     static RESULT: Pattern = Pattern::new(r"^(?:FAIL|ok  |\?   )\t(\S+)");
     let mut package = "";
-    let mut all: Vec<&str> = lines
-        .iter()
-        .rev()
-        .map(|line| {
-            if let Some(found) = RESULT.captures(line) {
-                package = found.get(1).map_or("", |name| name.as_str());
-            }
-            package
-        })
-        .collect();
+    let above = lines.iter().rev().map(|line| {
+        package = RESULT
+            .captures(line)
+            .map_or(package, |found| group(&found, 1));
+        package
+    });
+    let mut all: Vec<&str> = above.collect();
     all.reverse();
     all
 }
@@ -102,40 +105,14 @@ fn logged(
     test: &str,
     sink: &mut Sink<'_>,
 ) {
-    if test.is_empty() {
-        return;
-    }
-    let file = group(found, 1);
-    let path = match package {
-        "" => None,
-        package => (sink.tree.meant)(&format!("{package}/{file}")),
-    };
-    let place = Location::new(path.as_deref().unwrap_or(file), group(found, 2));
-    let mut message = group(found, 3).to_owned();
-    let deeper = lines
-        .iter()
-        .skip(at + 1)
-        .take_while(|line| line.starts_with("        "))
-        .take(8);
-    for more in deeper.filter(|more| !LOGGED.is_match(more)) {
-        message.push('\n');
-        message.push_str(more.trim());
-    }
-    sink.failure(at, place, test, &message);
-}
-
-fn panicked(lines: &[&str], at: usize, message: &str, test: &str, sink: &mut Sink<'_>) {
-    let frames = lines.iter().enumerate().skip(at + 1).take(60);
-    let own = frames
-        .filter_map(|(at, line)| FRAME.captures(line).map(|found| (at, found)))
-        .find(|(_, found)| sink.relative(group(found, 1)).is_some());
-    let Some((at, found)) = own else { return };
-    let place = Location::new(group(&found, 1), group(&found, 2));
-    let message = format!("panic: {message}");
-    match test {
-        "" => sink.error(at, place, &message),
-        test => sink.failure(at, place, test, &message),
-    };
+    let [file, line, said] = [1, 2, 3].map(|index| group(found, index));
+    let path = (sink.tree.meant)(&format!("{package}/{file}")).filter(|_| !package.is_empty());
+    let place = Location::new(path.as_deref().unwrap_or(file), line);
+    let mut message = vec![said];
+    let deeper = below(lines, at, 8, |line| line.starts_with("        "));
+    let deeper = deeper.iter().filter(|more| !LOGGED.is_match(more));
+    message.extend(deeper.map(|more| more.trim()));
+    sink.failure(at, place, test, &message.join("\n"));
 }
 
 /// Adds the failed tests, those that ran when the time was over, and the packages that failed without a test.
@@ -166,69 +143,23 @@ fn names(lines: &[&str], sink: &mut Sink<'_>) {
     }
 }
 
-fn hint(line: &str) -> Option<String> {
-    static MISSING: Pattern = Pattern::new(
-        r"no required module provides package ([^\s;:]+)|cannot find module providing package ([^\s;:]+)",
-    );
-    let found = MISSING.captures(line)?;
-    let package = [group(&found, 1), group(&found, 2)].concat();
-    Some(format!(
-        "The Go package `{package}` is not in go.mod. Run `go get {package}` or correct the import."
-    ))
-}
-
 /// go test prints no summary. With `-v`, the top-level tests are counted; without it, passed tests are not
 /// shown, but packages of which no test ran are.
 fn counts(lines: &[&str]) -> Option<Counts> {
-    static PACKAGE: Pattern = Pattern::new(r"^(ok  |FAIL)\t\S+");
-    static PLAIN_END: Pattern = Pattern::new(r"^(?:PASS|FAIL)$");
-    let (mut passed, mut failed, mut runs) = (0u64, 0u64, 0u64);
-    let (mut packages, mut failed_packages, mut ends) = (0u64, 0u64, 0u64);
-    let mut empty_packages = 0u64;
-    for line in lines {
-        if let Some(found) = PACKAGE.captures(line) {
-            packages += 1;
-            failed_packages += u64::from(group(&found, 1) == "FAIL");
-            empty_packages += u64::from(line.ends_with("[no tests to run]"));
-        }
-        passed += u64::from(line.starts_with("--- PASS: "));
-        failed += u64::from(line.starts_with("--- FAIL: "));
-        runs += u64::from(line.starts_with("=== RUN "));
-        ends += u64::from(PLAIN_END.is_match(line));
-    }
+    let number = |is: &dyn Fn(&str) -> bool| lines.iter().filter(|line| is(line)).count() as u64;
+    let begins = |start: &'static str| number(&|line| line.starts_with(start));
+    let [passed, failed] = ["--- PASS: ", "--- FAIL: "].map(begins);
+    let [passing, failing, runs] = ["ok  \t", "FAIL\t", "=== RUN "].map(begins);
+    let ends = number(&|line| matches!(line, "PASS" | "FAIL"));
+    let packages = passing + failing;
     if packages == 0 && (ends == 0 || runs + passed + failed == 0) {
         return None;
     }
+    let empty = number(&|line| line.starts_with("ok  \t") && line.ends_with("[no tests to run]"));
     // A package that failed to build, or panicked, failed without a failed test.
-    let uncounted = failed_packages > 0 && failed == 0;
+    let is_uncounted = failing > 0 && failed == 0;
     Some(Counts {
-        passed: (runs > 0 || packages > 0 && empty_packages == packages).then_some(passed),
-        failed: (!uncounted).then_some(failed),
+        passed: (runs > 0 || packages > 0 && empty == packages).then_some(passed),
+        failed: (!is_uncounted).then_some(failed),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::checks::verdict::{Check, CheckKind, CheckOutcome, CheckResult};
-
-    #[test]
-    fn what_a_passed_test_logs_is_no_error() {
-        let output = "=== RUN   TestGood\n    a_test.go:3: only a note\n--- PASS: TestGood (0.00s)\n\
-            === RUN   TestBad\n    a_test.go:9: got 1, want 2\n--- FAIL: TestBad (0.00s)\n\
-            === RUN   TestLast\n--- SKIP: TestLast (0.00s)\n    a_test.go:20: not here\n\
-            FAIL\nFAIL\texample.org/a\t0.1s\nFAIL\n";
-        let check = Check {
-            name: "test".to_owned(),
-            run: "go test -v ./...".to_owned(),
-            kind: CheckKind::Test,
-            timeout_ms: 1_000,
-            junit: None,
-            problem_matcher: None,
-        };
-        let result =
-            CheckResult::read(&check, CheckOutcome::Failed { exit: 1 }, output, 1, "/work");
-        let places: Vec<_> = result.diagnostics.iter().map(|it| it.line).collect();
-        assert_eq!(places, [Some(9)], "{:?}", result.diagnostics);
-        assert_eq!(result.errors.len(), 1, "{:?}", result.errors);
-    }
 }

@@ -1,136 +1,151 @@
-//! The common parts of jest, vitest, mocha and Node's own test runner: frames, and the lines between a
-//! failure's header and its first frame.
+//! jest, vitest, mocha, Playwright and AVA, whose failures are a header, a message, and frames below it.
 
-use crate::checks::diagnostic::{Location, Sink};
-use crate::checks::path::is_relative;
-use crate::pattern::{Pattern, group};
-use std::borrow::Cow;
+use super::shape::Below;
+use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Output, Sink};
+use crate::pattern::Pattern;
 
-/// The header of a failure in any of these tools; it ends the failure above it.
-static HEADERS: [Pattern; 4] = [
-    Pattern::new(r"^  ● (.+)$"),
-    Pattern::new(r"^ FAIL  (.+)$"),
-    Pattern::new(r"^  \d+\) (.+)$"),
-    Pattern::new(r"^\s*✖ (.+?) \([\d.]+m?s\)(?: # .*)?$"),
-];
-pub(super) static FRAME: Pattern = Pattern::new(
-    r"^\s*(?:at (?:.*\()?|❯ (?:\S+ )?)(?:file://)?([^\s():]+):(\d+):(\d+)\)?(?: \{)?$",
-);
-static SUMMARY: Pattern = Pattern::new(r"^\s*(?:Test Suites?|Test Files|Tests):?\s+\d");
+/// A test runner.
+const RUNNER: Tool = Tool {
+    kind: ToolKind::Tests,
+    below: Some(FAILURE),
+    ..Tool::NOTHING
+};
 
-/// The start of a test, as Node's runner prints it above each failure of its list.
-pub(super) static START: Pattern = Pattern::new(r"^test at (.+?):(\d+):(\d+)$");
+/// The lines of a failure in any of these tools, up to the header of the next one.
+pub(super) const FAILURE: Below = Below {
+    until: r"(?x)^(?:\ \ ●\ .+ | \ FAIL\ \ .+ | \ \ \d+\)\ .+ | \s*✖\ .+?\ \([\d.]+m?s\)(?:\ \#\ .*)?
+        | \ ?FAIL\ \ ?(?:\S+\ \ ?)?\S+\.[cm]?[jt]sx?(?:\ \([\d.]+\ m?s\))? | test\ at\ .+:\d+:\d+)$
+        | ^\s*(?:Test\ Suites?|Test\ Files|Tests):?\s+\d",
+    // A file that could not be parsed is named in the message: the frames below are the parser's own. So is one of whose
+    // tests a hook or a test ran out of time.
+    frame: r"(?x)^\s*(?:at\ (?:.*\()?|❯\ (?:\S+\ )?)(?:file://)?(?<path>[^\s():]+):(?<line>\d+):(?<column>\d+)\)?(?:\ \{)?$
+        | ^\s*(?<text>\w*Error:\ (?<path_2>/?\S+\.\w+):\ .+?)\.?\ \((?<line_2>\d{1,7}):(?<column_2>\d{1,6})\)$
+        | ^\s*(?<text_2>Error:\ Timeout\ of\ \d+ms\ exceeded\..*\ \((?<path_3>\S+\.\w+)\))$",
+    // Source code around the failure, and frames of Node.js.
+    noise: r"^[>\s]*\d*\s*\||^\s*at .*\bnode:",
+    ..Below::NOTHING
+};
 
-/// jest's line above the failures of a file.
-pub(super) static FILE: Pattern =
-    Pattern::new(r"^ ?FAIL  ?(?:\S+  ?)?(\S+\.[cm]?[jt]sx?)(?: \([\d.]+ m?s\))?$");
-/// A file that could not be parsed: the frames below are the parser's own.
-static SYNTAX: Pattern =
-    Pattern::new(r"^\s*(\w*Error): (\S+\.\w+): (.+?)\.? \((\d{1,7}):(\d{1,6})\)$");
+/// jest. With colours, it prints a file alone as vitest does. A project has its name in front of the file.
+pub(super) const JEST: Tool = Tool {
+    name: "jest",
+    signs: &[r"^  ● ", r"^Test Suites:\s+\d"],
+    above: r"^ ?FAIL  ?(?<within>(?:\S+  ?)?(?<path>\S+\.[cm]?[jt]sx?)|\S.*?)(?: \([\d.]+ m?s\))?$|^\s*PASS ",
+    lines: &[
+        r"^  ● (?<ignored>Console)\s*$",
+        r"^  ● (?<test>(?<whole>Test suite failed to run))\s*$",
+        r"^  ● (?<test>.+)$",
+    ],
+    needs: r"^\s*Test Suites: +\d",
+    summary: &[
+        r"^\s*Test Suites: +(?:(?<files>\d+) failed)?",
+        r"^\s*Tests: +(?<passed_0>)(?<failed_0>)(?:(?:(?<passed>\d+) passed|(?<failed>\d+) failed|(?<skipped>\d+) skipped|(?<skipped_1>\d+) todo|(?<skipped_2>\d+) pending|(?<total>\d+) total)(?:, )?)+",
+    ],
+    headers: &[r"  ● ", r"\ ?FAIL \ ?\S"],
+    ..RUNNER
+};
 
-const MESSAGE_LINES: usize = 12;
-const REACH: usize = 60;
+/// vitest. The failures are below a heading; what tests print may have the same form above it.
+pub(super) const VITEST: Tool = Tool {
+    name: "vitest",
+    signs: &[
+        // With colours, jest prints a file alone in this form.
+        r"^ FAIL  .+ (?:>|\[) .+$",
+        r"^\s+(?:Test Files|Tests)  \d",
+    ],
+    from: r"^⎯+ Failed (?:Suites|Tests) \d+ ⎯+$",
+    lines: &[r"^ FAIL  (?:\|[^|]+\| | \S+  )?(?<test>(?<path>\S+\.\w+)?.*?)(?: \[ .+ \])?$"],
+    needs: r"^\s*Test Files  ?\d",
+    summary: &[
+        r"^\s*Test Files  ?(?:(?<files>\d+) failed)?",
+        r"^\s*Tests  ?(?<passed_0>)(?<failed_0>)(?:(?:(?<passed>\d+) passed|(?<failed>\d+) failed|\d+ \w+(?: \w+)*)(?: \| )?)+",
+    ],
+    encloses: Some((r"^ ?RUN +v[0-9]", r"^ +Test Files +[0-9]")),
+    headers: &[r"\ FAIL\ \ \S"],
+    ..RUNNER
+};
 
-/// The lines of a failure below its header.
-#[derive(Default)]
-pub(super) struct FailureLines<'a> {
-    /// The lines of its message.
-    pub(super) message: Vec<&'a str>,
-    /// The first frame inside the project, and the line that names it.
-    pub(super) frame: Option<(usize, Location<'a>)>,
-    /// A location that the message itself names, with its message: a file could not be parsed.
-    pub(super) syntax: Option<(Location<'a>, String)>,
-    /// The index of the line after the failure.
-    pub(super) end: usize,
-}
+/// mocha. The same headers above the list of failures only list them.
+pub(super) const MOCHA: Tool = Tool {
+    name: "mocha",
+    signs: &[r"^  \d+ (?:passing \(|failing$)"],
+    from: r"^  \d+ failing$",
+    lines: &[r"^  \d+\) (?<test>.+)$"],
+    more: r"^     ",
+    summary: &[
+        r"^\s{2,}(?<passed>\d+) passing \([^)]*\)(?<failed>)$",
+        r"^\s{2,}(?<failed>\d+) failing$",
+    ],
+    headers: &[r"\ \ \d+\)\ \S"],
+    ..RUNNER
+};
 
-/// Reads the lines below the line `header`, up to the next failure.
-pub(super) fn below<'a>(lines: &[&'a str], header: usize, sink: &Sink<'_>) -> FailureLines<'a> {
-    let mut read = FailureLines {
-        end: header + 1,
-        ..FailureLines::default()
+/// Playwright's `list`, `line` and `dot` reporters. A test that passed in a later try has failures, too: only those that
+/// the summary lists have failed. The line of a test changes, so it is not in its name.
+pub(super) const PLAYWRIGHT: Tool = Tool {
+    name: "Playwright",
+    signs: &[
+        r"^ {2,}\d+\) (?:\[[^\]]+\] › )?\S+:\d+:\d+ › .+$",
+        r"^Running \d+ tests? using \d+ workers?(?:, shard \d+ of \d+)?$",
+    ],
+    above: r"^  \d+ (?:(?:failed|interrupted)|(?<ignored>passed|flaky|skipped|did not run))(?: \([^()]+\))?$",
+    lines: &[
+        r"^ {2,}\d+\) (?<suite>(?:\[[^\]]+\] › )?(?<path>\S+?)):(?<line>\d+):(?<column>\d+) › (?<about>.+?)[ ─]*$",
+        r"^ {2,}(?<suite>(?:\[[^\]]+\] › )?(?<path>\S+?)):(?<line>\d+):(?<column>\d+) › (?<listed>.+?)[ ─]*$",
+    ],
+    read: |_, sink| sink.keep_failed(),
+    summary: &[
+        r"^  (?<passed>\d+) (?:passed|flaky)(?: \([^()]+\))?(?<failed>)$",
+        r"^  (?<failed>\d+) (?:failed|interrupted)(?: \([^()]+\))?(?<passed>)$",
+        r"^  \d+ (?:skipped|did not run)(?: \([^()]+\))?(?<passed>)(?<failed>)$",
+    ],
+    headers: &[r"\ \ +\d+\)\ (?:\[[^\]]+\]\ ›\ )?\S+:\d+:\d+\ ›\ "],
+    ..RUNNER
+};
+
+/// AVA's own reporter.
+pub(super) const AVA: Tool = Tool {
+    name: "AVA",
+    signs: &[r"^  ✘ \[fail\]: ", r"^  \d+ tests? (?:passed|failed)$"],
+    read: read_ava,
+    // Where tests failed, the number of those that passed is not printed.
+    summary: &[
+        r"^  (?<passed>\d+) tests? passed(?<failed>)$",
+        r"^  (?<failed>\d+) tests? failed$",
+    ],
+    headers: &[r"\ \ ✘\ \[fail\]:\ "],
+    ..RUNNER
+};
+
+/// The lines of a failure of AVA. The place of the assertion is above its source.
+const AVA_FAILURE: Below = Below {
+    until: r"^  ─$",
+    frame: r"^  (?<path>[^\s:]+\.[cm]?[jt]sx?):(?<line>\d+)$|^\s*at (?:.*\()?(?:file://)?(?<path_2>[^\s():]+):(?<line_2>\d+):(?<column_2>\d+)\)?$",
+    noise: r"^ +\d+: |^\s*[›─]|^\s*at ",
+    ..Below::NOTHING
+};
+
+/// The list of the tests is above; below the first rule is one block a failure. The list has the message behind the
+/// name, and the block begins with the name alone.
+fn read_ava(output: Output<'_>, sink: &mut Sink<'_>) {
+    static FAILED: Pattern = Pattern::new(r"^  ✘ \[fail\]: (?<name>.+)$");
+    let lines = output.lines;
+    let failed: Vec<String> = FAILED
+        .in_lines(lines)
+        .map(|(_, found)| format!("{} ", &found["name"]))
+        .collect();
+    let is_header = |at: &usize| {
+        let name = lines[*at].strip_prefix("  ").unwrap_or_default();
+        let is_listed = || failed.iter().any(|it| it.starts_with(&format!("{name} ")));
+        lines[at - 1].trim().is_empty() && name.trim() == name && !name.is_empty() && is_listed()
     };
-    let mut in_message = true;
-    for (at, line) in lines.iter().enumerate().skip(header + 1).take(REACH) {
-        if is_header(line) || FILE.is_match(line) || SUMMARY.is_match(line) || START.is_match(line)
-        {
-            break;
-        }
-        read.end = at + 1;
-        if let Some(found) = FRAME.captures(line) {
-            in_message = false;
-            let place = Location::of(&found);
-            if sink.is_own(place.path) {
-                read.frame = Some((at, place));
-                break;
-            }
-        } else if in_message {
-            if let Some(found) = SYNTAX.captures(line).filter(|_| read.syntax.is_none()) {
-                let place = Location {
-                    path: group(&found, 2),
-                    line: group(&found, 4),
-                    column: group(&found, 5),
-                };
-                let said = format!("{}: {}", group(&found, 1), group(&found, 3));
-                read.syntax = Some((place, said));
-            }
-            let line = line.trim();
-            if read.message.len() < MESSAGE_LINES && !line.is_empty() && !is_source(line) {
-                read.message.push(line);
-            }
-        }
+    let starts: Vec<usize> = (1..lines.len()).filter(is_header).collect();
+    for (number, at) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(lines.len());
+        let block = AVA_FAILURE.block(&lines[..end], at + 1, "", "", sink);
+        let (place, message) = (block.place().unwrap_or_default(), block.message.join("\n"));
+        sink.failing(*at, place, lines[*at].trim(), &message)
+            .lines(*at..block.end);
     }
-    read
-}
-
-/// Adds the failure of `test`, whose header is the line `header`; `file` is the test's file, if known.
-pub(super) fn failure(lines: &[&str], header: usize, test: &str, file: &str, sink: &mut Sink<'_>) {
-    let read = below(lines, header, sink);
-    let range = header..read.end;
-    let message = read.message.join("\n");
-    if let Some((at, place)) = read.frame {
-        let path = from_root(lines, header, place.path, file);
-        let place = Location {
-            path: &path,
-            ..place
-        };
-        sink.failure(at, place, test, &message).lines(range);
-    } else if let Some((place, said)) = read.syntax {
-        sink.failure(header, place, test, &said).lines(range);
-    } else if sink.is_own(file) {
-        sink.failure(header, Location::new(file, ""), test, &message)
-            .lines(range);
-    }
-}
-
-/// The path of a frame. A project of jest names its files from its own directory in the frames, and from the one
-/// in which jest runs above the failures of `file`.
-fn from_root<'a>(lines: &[&str], header: usize, path: &'a str, file: &str) -> Cow<'a, str> {
-    let frames = lines
-        .iter()
-        .skip(header + 1)
-        .take(REACH)
-        .take_while(|line| !is_header(line));
-    let directory = frames
-        .filter_map(|line| FRAME.captures(line))
-        .find_map(|found| {
-            let directory = file.strip_suffix(group(&found, 1))?;
-            directory.ends_with('/').then_some(directory)
-        });
-    match directory {
-        Some(directory) if is_relative(path) => Cow::Owned(format!("{directory}{path}")),
-        _ => Cow::Borrowed(path),
-    }
-}
-
-fn is_header(line: &str) -> bool {
-    HEADERS.iter().any(|header| header.is_match(line))
-}
-
-/// Whether a line is source code that jest or vitest shows around the failure.
-fn is_source(line: &str) -> bool {
-    let line = line.trim_start_matches(['>', ' ']);
-    line.trim_start_matches(|c: char| c.is_ascii_digit())
-        .trim_start()
-        .starts_with('|')
 }

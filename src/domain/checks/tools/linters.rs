@@ -1,7 +1,9 @@
 //! Linters whose findings are lines, with source code below them.
 
-use super::shape::{Below, NEVER};
+use super::shape::{ALL, Below};
 use super::{Tool, ToolKind};
+use crate::checks::diagnostic::{Location, MAX_DIAGNOSTICS, Severity, Sink};
+use serde_json::Value;
 
 /// A linter.
 const LINTER: Tool = Tool {
@@ -12,8 +14,8 @@ const LINTER: Tool = Tool {
 /// Source code, which is indented and no part of the message.
 const SOURCE: Below = Below {
     until: r"^\S|^$",
-    frame: NEVER,
-    noise: "",
+    noise: ALL,
+    ..Below::NOTHING
 };
 
 /// Biome: `check`, `ci`, `lint` and `format`. The message is below the header of a finding.
@@ -28,7 +30,8 @@ pub(super) const BIOME: Tool = Tool {
     below: Some(Below {
         until: "━━━",
         frame: r"^\s+(?<word>[✖×⚠!ℹxi]) (?<text>\S.*)$",
-        noise: "",
+        noise: ALL,
+        ..Below::NOTHING
     }),
     ..LINTER
 };
@@ -75,6 +78,58 @@ pub(super) const CLANG_TIDY: Tool = Tool {
     ..LINTER
 };
 
+/// ESLint: its formats `stylish`, `unix`, `compact` and `json`. stylelint prints some of them too.
+pub(super) const ESLINT: Tool = Tool {
+    name: "eslint",
+    signs: &[
+        r"^\s{2,}\d{1,7}:\d{1,6}\s+(?:error|warning)\s+\S",
+        r"^\S.*:\d{1,7}:\d{1,6}: .+ \[(?:Error|Warning)(?:/[^\]\s]+)?\]$",
+        r"^\S.*: line \d{1,7}, col \d{1,6}, (?:Error|Warning) - ",
+        r#"^\[\{"filePath":"#,
+    ],
+    // The path above the rows about a file.
+    above: r"^(?:(?<path>\S.{0,998})|\s*)$",
+    lines: &[
+        r"^\s{2,}(?<line>\d{1,7}):(?<column>\d{1,6})\s+(?<word>error|warning)\s+(?<text>\S.*?)(?:\s{2,}(?<code>@?[\w-]+(?:/[\w-]+)*))?$",
+        r"^(?<path>\S[^:]*|[A-Za-z]:[\\/][^:]+):(?<line>\d{1,7}):(?<column>\d{1,6}): (?<text>.+) \[(?<word>Error|Warning)(?:/(?<code>[^\]\s]+))?\]$",
+        r"^(?<path>\S.*?): line (?<line>\d{1,7}), col (?<column>\d{1,6}), (?<word>Error|Warning) - (?<text>.+?)(?: \((?<code>[\w@][^()\s]*)\))?$",
+    ],
+    // The format `json` is a single line as long as the output; patterns never match it.
+    read: |output, sink| eslint_json(output.whole, sink),
+    ..LINTER
+};
+
+fn eslint_json(lines: &[&str], sink: &mut Sink<'_>) {
+    let is_report = |(_, line): &(usize, &&str)| line.starts_with("[{\"filePath\":");
+    for (at, line) in lines.iter().enumerate().filter(is_report) {
+        let Ok(Value::Array(files)) = serde_json::from_str(line) else {
+            continue;
+        };
+        let messages = files.iter().flat_map(|file| {
+            let messages = file["messages"].as_array().into_iter().flatten();
+            messages.map(|message| (file["filePath"].as_str().unwrap_or_default(), message))
+        });
+        for (part, (path, message)) in messages.take(MAX_DIAGNOSTICS).enumerate() {
+            let number = |key: &str| u32::try_from(message[key].as_u64()?).ok();
+            let text = |key: &str| message[key].as_str();
+            let [line, column] = ["line", "column"].map(|key| message[key].to_string());
+            let place = Location {
+                path,
+                line: &line,
+                column: &column,
+            };
+            let severity = match number("severity") {
+                Some(2) => Severity::Error,
+                _ => Severity::Warning,
+            };
+            let message = text("message").unwrap_or_default();
+            sink.push(at, place, severity, text("ruleId"), message)
+                .until(number("endLine"), number("endColumn"))
+                .part = part;
+        }
+    }
+}
+
 /// golangci-lint in its text format. The linter's name is the code.
 pub(super) const GOLANGCI_LINT: Tool = Tool {
     name: "golangci-lint",
@@ -83,6 +138,24 @@ pub(super) const GOLANGCI_LINT: Tool = Tool {
         r"^(?<path>(?:[A-Za-z]:)?[^\s:]+\.go):(?<line>\d+)(?::(?<column>\d+))?: (?<text>.+) \((?<code>[a-z][a-z0-9]*)\)$",
     ],
     below: Some(SOURCE),
+    ..LINTER
+};
+
+/// mypy. With `--pretty`, a message continues on the next lines.
+pub(super) const MYPY: Tool = Tool {
+    name: "mypy",
+    signs: &[
+        r"^\S[^:\n]*\.pyi?:\d+(?::\d+){0,3}: (?:error|note): ",
+        r"^Found \d+ errors? in \d+ files? \(checked ",
+    ],
+    lines: &[
+        r"^(?<path>\S[^:]*\.pyi?):(?<line>\d+)(?::(?<column>\d+))?(?::(?<end>\d+):(?<end_column>\d+))?: (?<word>error|warning|note): (?<text>.+)$",
+    ],
+    below: Some(Below {
+        until: r"^\S[^:]*\.pyi?:\d+|^Found \d+ error|^$",
+        ..Below::NOTHING
+    }),
+    ending: r"(?s)^(?<text>.*\S)\s+\[(?<code>[a-z][a-z0-9-]*)\]$",
     ..LINTER
 };
 
@@ -113,8 +186,8 @@ pub(super) const RUBOCOP: Tool = Tool {
     ],
     below: Some(Below {
         until: r"^\S[^:]*:\d+:\d+: |^$",
-        frame: NEVER,
-        noise: "",
+        noise: ALL,
+        ..Below::NOTHING
     }),
     ..LINTER
 };
@@ -136,7 +209,8 @@ pub(super) const RUFF: Tool = Tool {
     below: Some(Below {
         until: r"^\s*$|^\S+:\d+:\d+: |^Would reformat: |^Found \d+ error",
         frame: r"^\s+--> (?<path>.+?):(?<line>\d+):(?<column>\d+)$",
-        noise: "",
+        noise: ALL,
+        ..Below::NOTHING
     }),
     ..LINTER
 };
@@ -154,10 +228,24 @@ pub(super) const PYRIGHT: Tool = Tool {
     ],
     below: Some(Below {
         until: r"^\s{0,3}(?:\S|$)|^\s+\S.*?\.pyi?:\d+:\d+ - (?:error|warning|information): ",
-        frame: NEVER,
-        noise: NEVER,
+        ..Below::NOTHING
     }),
     ending: r"(?s)^(?<text>.*\S)\s+\((?<code>report\w+)\)$",
+    ..LINTER
+};
+
+/// ShellCheck: its formats `tty` and `gcc`.
+pub(super) const SHELLCHECK: Tool = Tool {
+    name: "ShellCheck",
+    signs: &[
+        r"^\s*\^-*\^? SC\d{4} \((?:error|warning|info|style)\): ",
+        r"^\S[^:\n]*:\d+:\d+: (?:error|warning|note): .+ \[SC\d{4}\]$",
+    ],
+    above: r"^In (?<path>.+) line (?<line>\d+):$",
+    lines: &[
+        r"^(?<path>\S[^:]*):(?<line>\d+):(?<column>\d+): (?<word>error|warning|note): (?<text>.+) \[(?<code>SC\d{4})\]$",
+        r"^\s*(?<mark>\^-*\^?) (?<code>SC\d{4}) \((?<word>error|warning|info|style)\): (?<text>.+)$",
+    ],
     ..LINTER
 };
 
@@ -169,13 +257,11 @@ pub(super) const GIT_DIFF: Tool = Tool {
     below: Some(Below {
         until: r"^diff --git ",
         frame: r"^@@ -\S+ \+(?<line>\d+)",
-        noise: "",
+        noise: ALL,
+        ..Below::NOTHING
     }),
     says: "`git diff` shows a change of this file",
-    hint: |line| {
-        let is_one = line.starts_with("diff --git ");
-        is_one.then(|| WITHOUT_REVISION.to_owned())
-    },
+    advice: &[("^diff --git ", WITHOUT_REVISION)],
     ..LINTER
 };
 

@@ -2,41 +2,23 @@
 //! names, its numbers, and advice about its failures. [`TABLE`] lists them all.
 
 mod annotations;
-mod ava;
-mod bats;
 mod cargo_test;
 mod catch2;
 mod compilers;
-mod eslint;
-mod exunit;
 mod gcc;
 mod go;
-mod googletest;
-mod gradle;
 mod javascript;
-mod jest;
-mod jvm;
 mod linters;
-mod maven;
-mod minitest;
-mod mocha;
-mod mypy;
-mod nextest;
 mod node;
 mod other;
-mod phpunit;
-mod playwright;
 mod pytest;
 mod python;
-mod rspec;
+mod ruby;
 mod runners;
 mod rustc;
 mod shape;
-mod shellcheck;
-mod swift_test;
 mod tap;
 mod unittest;
-mod vitest;
 
 pub(super) use node::hollow_results;
 pub(super) use other::is_file;
@@ -66,12 +48,19 @@ pub(super) struct Tool {
     /// Regular expressions. One of them matches a line in every output of this tool, and none matches a line
     /// of another tool. `^` and `$` match at line ends.
     pub(super) signs: &'static [&'static str],
-    /// Lines that report a finding. Their groups are `path`, `line`, `column`, `end`, `end_column`, `word` (the
-    /// severity), `code` and `text`; `test` of a failed test, or `listed` of one that is named and nothing more. A
-    /// line with a group `ignored` reports nothing.
+    /// The first line above all findings, if the output has one: others of the same form are further above.
+    pub(super) from: &'static str,
+    /// Lines that report a finding. Their groups are `path`, `line`, `column`, `end`, `end_column`, `mark` (below the
+    /// columns), `word` (the severity), `code` and `text`; `test` of a failed test, `about` of one that another line
+    /// reports, or `listed` of one that is named and nothing more. The `suite` is a part of the name of a test, and what
+    /// is `within` is one only in the list of the tests; a `whole` file that failed has no other name there. A line with
+    /// a group `ignored` reports nothing.
     pub(super) lines: &'static [&'static str],
-    /// A line whose `path` and `suite` hold for the findings below it, up to the next such line.
+    /// A line whose groups hold for the findings below it, up to the next such line. A test that has `begun` there and
+    /// does not end has ended the program.
     pub(super) above: &'static str,
+    /// A line directly below that continues the name of a test, which ends with a colon.
+    pub(super) more: &'static str,
     /// Between the `suite` and the name of a test.
     pub(super) between: &'static str,
     /// The end of a message, which has the `code`; the `text` is before it.
@@ -86,7 +75,7 @@ pub(super) struct Tool {
     pub(super) needs: &'static str,
     /// Lines with the numbers of tests; see [`shape::counts`].
     pub(super) summary: &'static [&'static str],
-    /// The numbers of tests of a tool without such lines; `None` if the lines contain no summary of this tool.
+    /// The numbers of tests where there is no such line; `None` if the lines contain no summary of this tool.
     counts: fn(&[&str]) -> Option<Counts>,
     /// The name of the test whose result a line reports, and whether it failed. A tool that has several lines about
     /// one result reports it in one of them only.
@@ -98,15 +87,15 @@ pub(super) struct Tool {
     pub(super) encloses: Option<(&'static str, &'static str)>,
     /// Regular expressions for the first line of everything about one failure.
     pub(super) headers: &'static [&'static str],
-    /// Advice about the failure that a line reports.
-    pub(super) hint: fn(&str) -> Option<String>,
+    /// Advice about the failure that a line reports: the line, and a text with its groups; none if it is empty.
+    pub(super) advice: &'static [(&'static str, &'static str)],
 }
 
 /// The tools in the order in which they read. If two of them find a location on the same line, the first one
 /// wins.
 pub(super) const TABLE: &[Tool] = &[
-    eslint::TOOL,
-    shellcheck::TOOL,
+    linters::ESLINT,
+    linters::SHELLCHECK,
     linters::RUBOCOP,
     linters::CLANG_TIDY,
     linters::CHECKSTYLE,
@@ -114,16 +103,16 @@ pub(super) const TABLE: &[Tool] = &[
     linters::BLACK,
     linters::PRETTIER,
     linters::BIOME,
-    mypy::TOOL,
+    linters::MYPY,
     linters::PYRIGHT,
     runners::UNITY,
-    googletest::TOOL,
+    runners::GOOGLETEST,
     catch2::TOOL,
     runners::CTEST,
-    bats::TOOL,
+    runners::BATS,
     rustc::TOOL,
     gcc::TOOL,
-    nextest::TOOL,
+    cargo_test::NEXTEST,
     cargo_test::TOOL,
     compilers::TSC,
     compilers::CSC,
@@ -132,23 +121,23 @@ pub(super) const TABLE: &[Tool] = &[
     python::TOOL,
     linters::GOLANGCI_LINT,
     go::TOOL,
-    playwright::TOOL,
-    ava::TOOL,
+    javascript::PLAYWRIGHT,
+    javascript::AVA,
     runners::CUCUMBER,
-    jest::TOOL,
-    vitest::TOOL,
-    mocha::TOOL,
+    javascript::JEST,
+    javascript::VITEST,
+    javascript::MOCHA,
     node::TOOL,
     runners::DENO_TEST,
     tap::TOOL,
-    rspec::TOOL,
-    minitest::TOOL,
-    phpunit::TOOL,
-    exunit::TOOL,
-    gradle::TOOL,
+    ruby::RSPEC,
+    ruby::MINITEST,
+    runners::PHPUNIT,
+    runners::EXUNIT,
+    runners::GRADLE,
     runners::SBT,
-    swift_test::TOOL,
-    maven::TOOL,
+    runners::SWIFT_TEST,
+    runners::MAVEN,
     runners::JUNIT_CONSOLE,
     runners::DOTNET_TEST,
     linters::GIT_DIFF,
@@ -162,8 +151,10 @@ impl Tool {
         name: "",
         kind: ToolKind::Code,
         signs: &[],
+        from: "",
         lines: &[],
         above: "",
+        more: "",
         between: " › ",
         ending: "",
         // Formatters name files and nothing more.
@@ -177,7 +168,7 @@ impl Tool {
         around: None,
         encloses: None,
         headers: &[],
-        hint: |_| None,
+        advice: &[],
     };
 
     /// Adds the findings of an output that has one of the signs.
@@ -188,11 +179,7 @@ impl Tool {
 
     /// The numbers of tests; `None` if the lines contain no summary of this tool.
     pub(super) fn counts(&self, lines: &[&str]) -> Option<Counts> {
-        if self.summary.is_empty() {
-            (self.counts)(lines)
-        } else {
-            shape::counts(self, lines)
-        }
+        shape::counts(self, lines).or_else(|| (self.counts)(lines))
     }
 }
 

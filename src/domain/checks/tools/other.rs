@@ -73,17 +73,9 @@ pub(in crate::checks) fn is_file(path: &str) -> bool {
 
 /// Splits off a linter's code before its message (`E501 line too long`) or after it (`… [arg-type]`).
 fn coded(message: &str) -> (Option<&str>, &str) {
-    if let Some(found) = NUMBERED.captures(message) {
-        (
-            found.get(1).map(|it| it.as_str()),
-            found.get(2).map_or("", |it| it.as_str()),
-        )
-    } else if let Some(found) = BRACKETED.captures(message) {
-        (
-            found.get(2).map(|it| it.as_str()),
-            found.get(1).map_or("", |it| it.as_str()),
-        )
-    } else {
-        (None, message)
+    match (NUMBERED.captures(message), BRACKETED.captures(message)) {
+        (Some(found), _) => (Some(group(&found, 1)), group(&found, 2)),
+        (None, Some(found)) => (Some(group(&found, 2)), group(&found, 1)),
+        (None, None) => (None, message),
     }
 }

@@ -2,12 +2,11 @@
 
 use super::python;
 use super::{Tool, ToolKind};
-use crate::checks::counts::{Counts, Tally, worded};
-use crate::checks::diagnostic::{Found, Location, Output, Sink};
+use crate::checks::counts::Counts;
+use crate::checks::diagnostic::{Location, Output, Sink, below};
 use crate::pattern::{Pattern, group};
 use regex::Captures;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// See [`Tool`].
 pub(super) const TOOL: Tool = Tool {
@@ -20,7 +19,11 @@ pub(super) const TOOL: Tool = Tool {
         r"^=+ (?:FAILURES|ERRORS|test session starts|short test summary info) =+$",
     ],
     read,
-    counts,
+    summary: &[
+        r"^(?:=+ )?(?<passed_0>)(?<failed_0>)(?:(?:(?<passed>\d+) passed|(?<failed>\d+) failed|(?<errors>\d+) errors?|\d+ (?:skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed))(?:, )?)+ in [\d.]+s(?: \([\d:]+\))?(?: =+)?$",
+        r"^(?:=+ )?no tests ran in [\d.]+s(?: =+)?(?<passed>)(?<failed>)$",
+    ],
+    counts: progress,
     headers: &[r"_{3,} .+ _{3,}$"],
     around: Some((
         r"^=+ test session starts =+$",
@@ -33,162 +36,148 @@ static SECTION: Pattern =
     Pattern::new(r"^_{3,} (?:ERROR (?:collecting|at \w+ of) )?(?:\[doctest\] )?(.+?) _{3,}$");
 static RULE: Pattern = Pattern::new(r"^={3,}(?: .* )?=*$");
 static RAISED: Pattern = Pattern::new(r"^(\S[^:]*\.py):(\d+): (.*)$");
-static DOCTEST: Pattern =
-    Pattern::new(r"^(\S[^:]*\.\w+):(\d+): (DocTestFailure|UnexpectedException)$");
-static CAPTURED: Pattern = Pattern::new(r"^-{3,} Captured .+ -{3,}$");
-static EXPLAINED: Pattern = Pattern::new(r"^E(?:   ?|\t)(.*)$");
+static BEGIN: Pattern = Pattern::new(r"^=+ (?:FAILURES|ERRORS) =+$");
+/// A line of the short summary.
 static SHORT: Pattern =
     Pattern::new(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?((?:\[.*?\])?(?: ?\(.*?\))?)) (\S.*?)\s*$");
-static BEGIN: Pattern = Pattern::new(r"^=+ (?:FAILURES|ERRORS) =+$");
 
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    sections(output.lines, sink);
-    if sink.found.is_empty() {
-        python::tracebacks(output.lines, sink);
-    }
-    names(output.lines, sink);
-}
-
-/// A pytest failure that is being read.
-#[derive(Default)]
-struct Failure<'a> {
-    name: &'a str,
-    explained: Vec<&'a str>,
-    place: Option<(usize, Location<'a>)>,
-    exception: &'a str,
-    lines: Range<usize>,
-    /// Whether the output of the test itself has begun.
-    is_captured: bool,
-    /// Whether subtests have their parameters in their names: in the short summary, or without one.
-    has_subtests: bool,
-}
-
-impl<'a> Failure<'a> {
-    /// A later frame replaces an earlier one, unless it is outside the project.
-    fn frame(&mut self, at: usize, place: Location<'a>, exception: &'a str, sink: &Sink<'_>) {
-        if self.place.is_none() || sink.relative(place.path).is_some() {
-            self.place = Some((at, place));
-        }
-        if !exception.is_empty() && !exception.starts_with("in ") {
-            self.exception = exception;
-        }
-    }
-
-    fn finish(mut self, end: usize, sink: &mut Sink<'_>) {
-        let Some((at, mut place)) = self.place else {
-            return;
-        };
-        self.lines.end = end;
-        let mut text = if self.explained.is_empty() {
-            self.exception.to_owned()
+    let lines = output.lines;
+    let listed = summaries(lines);
+    // Subtests have their parameters in their names: in the short summary, or without one.
+    let is_subtest = |line: &&str| line.starts_with("SUBFAILED[") || line.starts_with("SUBFAILED(");
+    let has_subtests = listed.is_empty() || lines.iter().any(is_subtest);
+    for (at, found) in SECTION.in_lines(lines) {
+        let name = group(&found, 1);
+        let about = if has_subtests {
+            name
         } else {
-            self.explained.join("\n")
+            without_subtest(name)
         };
-        let last = self.explained.last().copied().unwrap_or(self.exception);
-        if python::is_syntax_error(last) {
-            let frames = python::FRAME.in_lines(&self.explained);
-            let files = frames.map(|(_, found)| Location::new(group(&found, 1), group(&found, 2)));
-            let own = files.filter(|file| sink.relative(file.path).is_some());
-            place = own.last().unwrap_or(place);
-            last.clone_into(&mut text);
-        } else if !text.is_empty() {
-            text = format!("{}: {text}", self.name);
-        }
-        if !text.is_empty() {
-            sink.error(at, place, &text)
-                .about(if self.has_subtests {
-                    self.name
-                } else {
-                    without_subtest(self.name)
-                })
-                .lines(self.lines);
+        section(lines, at, name, about, sink);
+    }
+    if sink.found.is_empty() {
+        python::tracebacks(lines, sink);
+    }
+    names(lines, listed, sink);
+}
+
+/// Adds the failure of a section at its last frame in the project.
+fn section(lines: &[&str], at: usize, name: &str, about: &str, sink: &mut Sink<'_>) {
+    static CAPTURED: Pattern = Pattern::new(r"^-{3,} Captured .+ -{3,}$");
+    static DOCTEST: Pattern =
+        Pattern::new(r"^(\S[^:]*\.\w+):(\d+): (DocTestFailure|UnexpectedException)$");
+    static FRAMES: [&Pattern; 3] = [&RAISED, &DOCTEST, &python::FRAME];
+    static EXPLAINED: Pattern = Pattern::new(r"^E(?:   ?|\t)(.*)$");
+    let is_end = |line: &str| SECTION.is_match(line) || RULE.is_match(line);
+    let all = below(lines, at, usize::MAX, |line| !is_end(line));
+    let printed = all.iter().position(|line| CAPTURED.is_match(line));
+    let block = &all[..printed.unwrap_or(all.len())];
+    let mut exception = "";
+    let mut places = Vec::new();
+    for (index, line) in block.iter().enumerate() {
+        if EXPLAINED.is_match(line) {
+            continue;
+        } else if let Some(found) = FRAMES.iter().find_map(|frame| frame.captures(line)) {
+            let said = group(&found, 3).trim();
+            places.push((
+                at + 1 + index,
+                Location::new(group(&found, 1), group(&found, 2)),
+            ));
+            exception = match said {
+                "" => exception,
+                _ if said.starts_with("in ") => exception,
+                _ => said,
+            };
+        } else if python::EXCEPTION.is_match(line) {
+            exception = line;
         }
     }
+    let explained: Vec<&str> = EXPLAINED
+        .in_lines(block)
+        .map(|(_, found)| group(&found, 1).trim())
+        .collect();
+    let own = places
+        .iter()
+        .rfind(|(_, place)| sink.relative(place.path).is_some());
+    let Some((placed, place)) = own.or(places.first()).copied() else {
+        return;
+    };
+    let last = explained.last().copied().unwrap_or(exception);
+    let text = match &explained[..] {
+        [] => exception.to_owned(),
+        explained => explained.join("\n"),
+    };
+    let found = if text.is_empty() {
+        return;
+    } else if python::is_syntax_error(last) {
+        let file = python::traceback(&explained, sink).map(|(_, place, _)| place);
+        let file = file.filter(|file| sink.relative(file.path).is_some());
+        sink.error(placed, file.unwrap_or(place), last)
+    } else {
+        sink.error(placed, place, &format!("{name}: {text}"))
+    };
+    found.about(about).lines(at..at + 1 + all.len());
 }
 
 /// The name of a test without the parameters of its subtest, which some short summaries do not print.
 fn without_subtest(name: &str) -> &str {
-    let at = name.char_indices().find(|(at, c)| {
-        let (before, rest) = name.split_at(*at);
-        *c == ' ' && is_balanced(before) && (rest.starts_with(" (") || rest.starts_with(" ["))
-    });
-    at.and_then(|(at, _)| name.get(..at)).unwrap_or(name)
-}
-
-fn sections(lines: &[&str], sink: &mut Sink<'_>) {
-    let is_subtest = |line: &&str| line.starts_with("SUBFAILED[") || line.starts_with("SUBFAILED(");
-    let has_subtests = summaries(lines).is_empty() || lines.iter().any(is_subtest);
-    let mut current: Option<Failure<'_>> = None;
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = SECTION.captures(line) {
-            if let Some(done) = current.take() {
-                done.finish(at, sink);
-            }
-            current = Some(Failure {
-                name: group(&found, 1),
-                lines: at..at,
-                has_subtests,
-                ..Failure::default()
-            });
-        } else if RULE.is_match(line) {
-            if let Some(done) = current.take() {
-                done.finish(at, sink);
-            }
-        } else if let Some(failure) = current.as_mut().filter(|it| !it.is_captured) {
-            if CAPTURED.is_match(line) {
-                failure.is_captured = true;
-            } else if let Some(found) = EXPLAINED.captures(line) {
-                failure.explained.push(group(&found, 1).trim());
-            } else if let Some(found) = RAISED.captures(line).or_else(|| DOCTEST.captures(line)) {
-                let place = Location::new(group(&found, 1), group(&found, 2));
-                failure.frame(at, place, group(&found, 3).trim(), sink);
-            } else if let Some(found) = python::FRAME.captures(line) {
-                let place = Location::new(group(&found, 1), group(&found, 2));
-                failure.frame(at, place, "", sink);
-            } else if python::EXCEPTION.is_match(line) {
-                failure.exception = line;
-            }
-        }
-    }
-    if let Some(done) = current {
-        done.finish(lines.len(), sink);
-    }
+    let mut starts = name.match_indices(" (").chain(name.match_indices(" ["));
+    let at = starts.find(|(at, _)| is_balanced(&name[..*at]));
+    at.map_or(name, |(at, _)| &name[..at])
 }
 
 /// Adds the tests of the short summary, otherwise those of the `-v` list or of the sections. A test without a
 /// location in any section, as with `--tb=no`, has at least its file.
-fn names(lines: &[&str], sink: &mut Sink<'_>) {
+fn names<'a>(lines: &[&'a str], mut listed: Vec<Summary<'a>>, sink: &mut Sink<'_>) {
     let told = sink.test_findings();
     let mut raised = raised(lines, sink);
-    let mut listed = summaries(lines);
-    let before = sink.tests.len();
     if listed.is_empty() {
+        let before = sink.tests.len();
         verbose(lines, sink);
         if sink.tests.len() == before {
-            section_names(lines, sink);
+            let begin = lines.iter().position(|line| BEGIN.is_match(line));
+            let sections = lines
+                .get(begin.unwrap_or(lines.len())..)
+                .unwrap_or_default();
+            for (_, found) in SECTION.in_lines(sections) {
+                sink.test(group(&found, 1));
+            }
         }
         if sink.tests.len() > before {
             return;
         }
         // The beginning of the output is cut off.
-        let found = SHORT.in_lines(lines).filter_map(|(at, found)| {
-            let summary = Summary::of(at, &found)?;
-            summary.file.ends_with(".py").then_some(summary)
-        });
-        listed = found.collect();
+        let found = SHORT.in_lines(lines);
+        let found = found.filter_map(|(at, found)| Summary::of(at, &found));
+        listed = found.filter(|it| it.file.ends_with(".py")).collect();
     }
     for Summary {
-        at,
+        mut at,
         name,
         file,
         said,
     } in listed
     {
-        sink.test_in(&name, file);
-        if !told.mentions(&name) {
-            let (shown, line) = earlier_failure(&mut raised, at, file, said);
-            said_in_summary(shown, &name, Location::new(file, &line), said, sink);
+        let mut place = Location::new(file, "");
+        sink.test_at(&name, place);
+        if told.mentions(&name) {
+            continue;
         }
+        let start = said.trim_end_matches("...");
+        let fits = |it: &(usize, String, &str, &str)| it.1 == file && it.3.starts_with(start);
+        let earlier = raised.iter().position(|it| !start.is_empty() && fits(it));
+        if let Some((shown, _, line, _)) = earlier.map(|index| raised.remove(index)) {
+            (at, place.line) = (shown, line);
+        }
+        let test = name
+            .strip_prefix(file)
+            .map(|test| test.trim_start_matches("::"));
+        match test.filter(|test| !test.is_empty()) {
+            Some(test) => sink.failure(at, place, test, said),
+            None if said.is_empty() => sink.error(at, place, "failed").about(&name),
+            None => sink.error(at, place, said).about(&name),
+        };
     }
 }
 
@@ -202,14 +191,20 @@ struct Summary<'a> {
 
 impl<'a> Summary<'a> {
     fn of(at: usize, found: &Captures<'a>) -> Option<Self> {
+        const SEPARATOR: &str = " - ";
         static FILE: Pattern = Pattern::new(r"^(.+?\.\w+)(?:::| - |$)");
-        let (subtest, rest) = (found.get(1), found.get(2)?.as_str());
+        let (subtest, rest) = (group(found, 1).trim(), group(found, 2));
         let file = FILE.captures(rest)?.get(1)?.as_str();
-        let (name, said) = split_said(rest);
-        let subtest = subtest.map_or("", |it| it.as_str()).trim();
+        // The parameters of a test may contain the separator.
+        let mut separators = rest.match_indices(SEPARATOR);
+        let outside = separators.clone().find(|(at, _)| is_balanced(&rest[..*at]));
+        let (test, said) = match outside.or_else(|| separators.next()) {
+            Some((at, _)) => (&rest[..at], &rest[at + SEPARATOR.len()..]),
+            None => (rest, ""),
+        };
         let name = match subtest {
-            "" => name.to_owned(),
-            subtest => format!("{name} {subtest}"),
+            "" => test.to_owned(),
+            subtest => format!("{test} {subtest}"),
         };
         Some(Self {
             at,
@@ -218,21 +213,6 @@ impl<'a> Summary<'a> {
             said,
         })
     }
-}
-
-/// Splits the message off a test. The parameters of a test may contain the separator.
-fn split_said(text: &str) -> (&str, &str) {
-    const SEPARATOR: &str = " - ";
-    let outside = text
-        .match_indices(SEPARATOR)
-        .find(|(at, _)| text.get(..*at).is_some_and(is_balanced));
-    let split = outside
-        .or_else(|| text.match_indices(SEPARATOR).next())
-        .and_then(|(at, _)| {
-            let said = text.get(at + SEPARATOR.len()..)?;
-            Some((text.get(..at)?, said))
-        });
-    split.unwrap_or((text, ""))
 }
 
 /// Whether as many brackets close as open.
@@ -270,106 +250,35 @@ fn verbose(lines: &[&str], sink: &mut Sink<'_>) {
         } else if is_list && let Some(found) = ENDED.captures(line) {
             let [name, file] =
                 [(1, 3), (2, 4)].map(|(a, b)| [group(&found, a), group(&found, b)].concat());
-            sink.test_in(&name, &file);
+            sink.test_at(&name, Location::new(&file, ""));
         }
     }
 }
 
-/// Adds the tests of the sections.
-fn section_names(lines: &[&str], sink: &mut Sink<'_>) {
-    let mut begun = false;
-    for line in lines {
-        begun |= BEGIN.is_match(line);
-        if let Some(found) = SECTION.captures(line).filter(|_| begun) {
-            sink.test(group(&found, 1));
-        }
-    }
-}
-
-/// A failure that `--tb=line` prints on a single line, with the index of that line.
-struct ShortFailure {
-    at: usize,
-    file: String,
-    line: String,
-    message: String,
-}
-
-/// The failures that are printed on a single line and belong to no section.
-fn raised(lines: &[&str], sink: &Sink<'_>) -> Vec<ShortFailure> {
-    let known: BTreeSet<usize> = sink.found.iter().map(Found::at).collect();
+/// The failures that `--tb=line` prints on a single line and that belong to no section: the index of that line, the file,
+/// its line, and the message.
+fn raised<'a>(lines: &[&'a str], sink: &Sink<'_>) -> Vec<(usize, String, &'a str, &'a str)> {
+    let known: BTreeSet<usize> = sink.found.iter().map(|found| found.at).collect();
     let begin = lines.iter().position(|line| BEGIN.is_match(line));
-    let below = lines.iter().enumerate().skip(begin.unwrap_or(lines.len()));
+    let below = RAISED.in_lines(lines);
+    let below = below.skip_while(|(at, _)| begin.is_none_or(|begin| *at < begin));
     below
         .filter(|(at, _)| !known.contains(at))
-        .filter_map(|(at, line)| {
-            let found = RAISED.captures(line)?;
-            Some(ShortFailure {
-                at,
-                file: sink.relative(group(&found, 1))?,
-                line: group(&found, 2).to_owned(),
-                message: group(&found, 3).to_owned(),
-            })
+        .filter_map(|(at, found)| {
+            let file = sink.relative(group(&found, 1))?;
+            Some((at, file, group(&found, 2), group(&found, 3)))
         })
         .collect()
-}
-
-/// The output line and the line of `file` of an earlier failure, otherwise the line `at` of the summary and
-/// no line of the file.
-fn earlier_failure(
-    raised: &mut Vec<ShortFailure>,
-    at: usize,
-    file: &str,
-    said: &str,
-) -> (usize, String) {
-    let start = said.trim_end_matches("...");
-    let fits =
-        |it: &ShortFailure| !start.is_empty() && it.file == file && it.message.starts_with(start);
-    match raised.iter().position(fits) {
-        Some(index) => {
-            let found = raised.remove(index);
-            (found.at, found.line)
-        }
-        None => (at, String::new()),
-    }
-}
-
-fn said_in_summary(at: usize, name: &str, place: Location<'_>, said: &str, sink: &mut Sink<'_>) {
-    let said = if said.is_empty() { "failed" } else { said };
-    let test = name.strip_prefix(place.path);
-    match test.map(|test| test.trim_start_matches("::")) {
-        None | Some("") => sink.error(at, place, said).about(name),
-        Some(test) => sink.failure(at, place, test, said),
-    };
-}
-
-fn counts(lines: &[&str]) -> Option<Counts> {
-    static SUMMARY: Pattern = Pattern::new(
-        r"^(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)(?:, )?)+ in [\d.]+s(?: \([\d:]+\))?(?: =+)?$",
-    );
-    static NONE: Pattern = Pattern::new(r"^(?:=+ )?no tests ran in [\d.]+s(?: =+)?$");
-    let mut tally = Tally::default();
-    for line in lines {
-        if SUMMARY.is_match(line) {
-            tally.add(
-                worded(line, &["passed"]),
-                worded(line, &["failed", "error", "errors"]),
-            );
-        } else if NONE.is_match(line) {
-            tally.add(Some(0), Some(0));
-        }
-    }
-    tally.finish().or_else(|| progress(lines))
 }
 
 /// The numbers of a run without a summary (`-qq`), by the letters of its tests: those of a whole run end at 100 %.
 fn progress(lines: &[&str]) -> Option<Counts> {
     static LETTERS: Pattern = Pattern::new(r"^([.FEsxX]+) +\[ *([0-9]+)%\]$");
-    let mut tally = Tally::default();
-    let mut is_whole = false;
-    for (_, found) in LETTERS.in_lines(lines) {
-        let number = |of: &[char]| Some(found[1].matches(of).count() as u64);
-        tally.add(number(&['.', 'X']), number(&['F', 'E']));
-        is_whole = &found[2] == "100";
-    }
-    tally.finish().filter(|_| is_whole)
+    let all: Vec<_> = LETTERS.in_lines(lines).map(|(_, found)| found).collect();
+    all.last().filter(|last| group(last, 2) == "100")?;
+    let number = |of: [char; 2]| {
+        let each = all.iter().map(|found| group(found, 1).matches(of).count());
+        each.sum::<usize>() as u64
+    };
+    Some(Counts::of(number(['.', 'X']), number(['F', 'E'])))
 }

@@ -2,7 +2,7 @@
 
 use super::shape::severity;
 use super::{Tool, ToolKind};
-use crate::checks::diagnostic::{Location, Output, Severity, Sink};
+use crate::checks::diagnostic::{Location, Output, Severity, Sink, below};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -12,9 +12,21 @@ pub(super) const TOOL: Tool = Tool {
     signs: &[r"^(?:error|warning)(?:\[[\w:]+\])?: "],
     read,
     headers: &[r"error(?:\[\w+\])?: "],
-    hint,
+    advice: &[
+        (r"use `cargo add (?<name>[\w-]+)`", MISSING),
+        (
+            r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(?:crate|self|super|std|core|alloc)`",
+            "",
+        ),
+        (
+            r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(?<name>\w+)`",
+            MISSING,
+        ),
+    ],
     ..Tool::NOTHING
 };
+
+const MISSING: &str = "`$name` is neither a module nor a dependency. Run `cargo add $name` if it is a crate, else declare the module or correct the path.";
 
 static HEADER: Pattern = Pattern::new(r"^(error|warning)(?:\[([\w:]+)\])?: (.+)$");
 static PLACE: Pattern = Pattern::new(r"^\s*--> (.+?):(\d+):(\d+)$");
@@ -29,66 +41,29 @@ static SUMMARY: Pattern = Pattern::new(
 const PLACE_WITHIN: usize = 4;
 const BLOCK: usize = 60;
 
+/// Adds each message at its place, which is a few lines below the header. One without a place is a message of its own, and
+/// no summary of others, if it is an error of the compiler.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
     let lines = output.lines;
-    let cargo = lines.iter().any(|line| CARGO.is_match(line));
+    let is_cargo = lines.iter().any(|line| CARGO.is_match(line));
     for (at, header) in HEADER.in_lines(lines) {
-        let (kind, code, message) = (group(&header, 1), group(&header, 2), group(&header, 3));
+        let [kind, code, message] = [1, 2, 3].map(|index| group(&header, index));
+        let block = below(lines, at, BLOCK, |line| !line.trim().is_empty());
+        let place = PLACE.in_lines(&block).next();
+        let lint = LINT.in_lines(&block).next().filter(|_| code.is_empty());
+        let code = lint.as_ref().map_or(code, |(_, lint)| group(lint, 1));
         let severity = severity(kind);
-        let block = block(lines, at + 1);
-        let place = block
-            .iter()
-            .take(PLACE_WITHIN)
-            .enumerate()
-            .find_map(|(offset, line)| PLACE.captures(line).map(|found| (at + 1 + offset, found)));
-        let lint = block.iter().find_map(|line| LINT.captures(line));
-        let code = match &lint {
-            Some(lint) if code.is_empty() => group(lint, 1),
-            _ => code,
-        };
-        match place {
-            Some((placed_at, found)) => {
-                sink.push(
-                    placed_at,
-                    Location::of(&found),
-                    severity,
-                    Some(code),
-                    message,
-                )
-                .lines(at..at + 1 + block.len());
+        let is_own = severity == Severity::Error && (is_cargo || !code.is_empty());
+        match place.filter(|(offset, _)| *offset < PLACE_WITHIN) {
+            Some((offset, found)) => {
+                let place = Location::of(&found);
+                sink.push(at + 1 + offset, place, severity, Some(code), message)
+                    .lines(at..at + 1 + block.len());
             }
-            None if is_unplaced(severity, cargo || !code.is_empty(), message) => {
+            None if is_own && !SUMMARY.is_match(message) => {
                 sink.push(at, Location::default(), severity, Some(code), message);
             }
             None => {}
         }
     }
-}
-
-/// Whether a message without a location is a message of its own rather than a summary of others.
-fn is_unplaced(severity: Severity, from_cargo: bool, message: &str) -> bool {
-    severity == Severity::Error && from_cargo && !SUMMARY.is_match(message)
-}
-
-fn block<'a, 'b>(lines: &'b [&'a str], from: usize) -> &'b [&'a str] {
-    let rest = lines.get(from..).unwrap_or_default();
-    let end = rest
-        .iter()
-        .take(BLOCK)
-        .take_while(|line| !line.trim().is_empty())
-        .count();
-    rest.get(..end).unwrap_or_default()
-}
-
-fn hint(line: &str) -> Option<String> {
-    static MISSING: Pattern = Pattern::new(
-        r"(?:use of unresolved module or unlinked crate|can't find crate for|use of undeclared crate or module|maybe a missing crate) `(\w+)`",
-    );
-    static ADD: Pattern = Pattern::new(r"use `cargo add ([\w-]+)`");
-    let found = ADD.captures(line).or_else(|| MISSING.captures(line))?;
-    let name = group(&found, 1);
-    let own = matches!(name, "crate" | "self" | "super" | "std" | "core" | "alloc");
-    (!own).then(|| format!(
-        "`{name}` is neither a module nor a dependency. Run `cargo add {name}` if it is a crate, else declare the module or correct the path."
-    ))
 }

@@ -1,8 +1,9 @@
 //! The Test Anything Protocol: `prove`, tap for Node.js, and `node --test` in that format.
 
-use super::{Tool, ToolKind};
+use super::shape::Below;
+use super::{Tool, ToolKind, shape};
 use crate::checks::counts::{Counts, sum};
-use crate::checks::diagnostic::{Location, Output, Sink, below};
+use crate::checks::diagnostic::{Output, Sink};
 use crate::pattern::{Pattern, group};
 
 /// See [`Tool`].
@@ -23,51 +24,39 @@ pub(super) const TOOL: Tool = Tool {
     ..Tool::NOTHING
 };
 
-/// The location of a failed test, as bats prints it.
-pub(super) const BATS_PLACES: &str =
-    r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (?<path>.+?), line (?<line>\d+)[,)]";
-pub(super) static BATS_PLACE: Pattern = Pattern::new(BATS_PLACES);
+/// The lines of a failed test of Perl's modules, which are on standard error: they may appear anywhere, and without those
+/// on standard output when `prove` hides them.
+const OF_PERL: Tool = Tool {
+    name: "TAP",
+    kind: ToolKind::Tests,
+    lines: &[r"^\s*#   Failed test '(?<test>.*)'$"],
+    below: Some(Below {
+        until: r"^\s*(?:$|[^#\s]|#(?:[^ ]|$)|# [^ ]|#   Failed test '.*'$)",
+        frame: r"^\s*#\s+(?:Failed test '.*' )?at (?<path>\S.*?) line (?<line>\d+)\.$",
+        framing: "# \t",
+        ..Below::NOTHING
+    }),
+    ..Tool::NOTHING
+};
 
-/// The location of a failed test, as Perl's modules print it.
-static PERL_PLACE: Pattern =
-    Pattern::new(r"^\s*#\s+(?:Failed test '.*' )?at (\S.*?) line (\d+)\.$");
-static PERL_FAILED: Pattern = Pattern::new(r"^\s*#   Failed test '(.*)'$");
-/// The location of a failed test, or of its start, in the block below a Node test.
-static LOCATION: Pattern =
-    Pattern::new(r"^\s+(?:location: |at .*\()'?(?:file://)?([^'()]+?):(\d+):(\d+)'?\)?$");
-
-/// Lines of the block below a Node test that say nothing about its failure.
-static HEADING: Pattern = Pattern::new(
-    r"^(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|operator: .*|Subtest: .*)$",
-);
+/// The comments and the block below a failed test, as bats and Node.js print them.
+const POINT: Below = Below {
+    until: r"^(?:[^# ]|$)|^\s*(?:not )?ok ",
+    stop: r"^\s*stack: ",
+    frame: r"^(?:# +| +)\(?(?:from function .+ )?in (?:test )?file (?<path>.+?), line (?<line>\d+)[,)]",
+    noise: r"^[# ]*(?:---|\.\.\.|duration_ms: .*|location: .*|failureType: .*|error: \|-|code: .*|name: .*|operator: .*|Subtest: .*)?$",
+    framing: "# \t",
+};
 
 /// The mark of a test whose result does not count.
 static DIRECTIVE: Pattern = Pattern::new(r"(?i)(?:^|\s)#\s*(?:skip|todo)\b");
 
-const REACH: usize = 40;
-
-/// Lines on standard output report failed tests. The messages of Perl's modules about them are on standard
-/// error: they may appear anywhere, and without those lines when `prove` hides them.
+/// Lines on standard output report failed tests.
 fn read(output: Output<'_>, sink: &mut Sink<'_>) {
-    let lines = output.lines;
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(found) = PERL_FAILED.captures(line) {
-            let below = lines.get(at + 1).and_then(|line| PERL_PLACE.captures(line));
-            let place = below.map(|found| Location::new(group(&found, 1), group(&found, 2)));
-            let said = lines.iter().skip(at + 2).take(REACH);
-            let said: Vec<&str> = said
-                .take_while(|line| line.starts_with("#  ") && !PERL_FAILED.is_match(line))
-                .map(|line| line.trim_start_matches('#').trim())
-                .collect();
-            sink.failing(
-                at,
-                place.unwrap_or_default(),
-                group(&found, 1),
-                &said.join("\n"),
-            )
-            .lines(at..at + 2 + said.len());
-        } else if let Some((name, true)) = result(line) {
-            point(lines, at, name, sink);
+    shape::read(&OF_PERL, output, sink);
+    for (at, line) in output.lines.iter().enumerate() {
+        if let Some((name, true)) = result(line) {
+            point(output.lines, at, name, sink);
         }
     }
 }
@@ -81,32 +70,22 @@ fn result(line: &str) -> Option<(&str, bool)> {
     (!DIRECTIVE.is_match(name)).then(|| (name, !group(&found, 1).is_empty()))
 }
 
-/// Reads a failed test with the comments and the block below it.
+/// Adds a failed test, at the place that the lines below it name. Node.js names the start of the test and the frames.
 fn point(lines: &[&str], at: usize, name: &str, sink: &mut Sink<'_>) {
-    let below = below(lines, at, REACH, |line| {
-        let text = line.trim_start();
-        line.starts_with(['#', ' ']) && !text.starts_with("ok ") && !text.starts_with("not ok ")
-    });
-    let places = [&BATS_PLACE, &LOCATION].into_iter().flat_map(|pattern| {
-        below
-            .iter()
-            .filter_map(|line| pattern.captures(line))
-            .map(|found| Location::of(&found))
-    });
-    let place = places.into_iter().find(|place| sink.is_own(place.path));
+    static LOCATION: Pattern =
+        Pattern::new(r"^\s+(?:location: |at .*\()'?(?:file://)?([^'()]+?):(\d+):(\d+)'?\)?$");
     sink.test(name);
+    let block = POINT.block(lines, at + 1, name, "", sink);
+    let below = lines.get(at + 1..block.end).unwrap_or_default();
+    let place = block.place().or_else(|| sink.own_frame(below, &LOCATION));
     if let Some(place) = place {
-        let said: Vec<&str> = below
+        let said: Vec<&str> = block
+            .message
             .iter()
-            .filter(|line| !BATS_PLACE.is_match(line))
-            .map(|line| line.trim_start_matches(['#', ' ']).trim())
-            .take_while(|line| !line.starts_with("stack: "))
-            .filter(|line| !line.is_empty() && !HEADING.is_match(line))
-            .map(quoted_error)
-            .take(12)
+            .map(|line| quoted_error(line))
             .collect();
         sink.failure(at, place, name, &said.join("\n"))
-            .lines(at..at + 1 + below.len());
+            .lines(at..block.end);
     }
 }
 
@@ -118,36 +97,26 @@ fn quoted_error(line: &str) -> &str {
 }
 
 fn counts(lines: &[&str]) -> Option<Counts> {
-    static VERSION: Pattern = Pattern::new(r"^TAP version \d+$");
     static PLAN: Pattern = Pattern::new(r"^1\.\.(\d+)(?:\s+#.*)?$");
     static POINT: Pattern = Pattern::new(r"^(not )?ok\b(?: \d+)?(.*)$");
-    let mut version = false;
-    let (mut passed, mut failed, mut points) = (0u64, 0u64, 0u64);
-    let mut planned = Some(0u64);
-    let mut plans = 0u32;
-    for line in lines {
-        version |= VERSION.is_match(line);
-        if let Some(found) = PLAN.captures(line) {
-            planned = sum(&[planned, group(&found, 1).parse().ok()]);
-            plans += 1;
-        } else if let Some(found) = POINT.captures(line) {
-            points += 1;
-            if !DIRECTIVE.is_match(group(&found, 2)) {
-                let is_failed = !group(&found, 1).is_empty();
-                failed += u64::from(is_failed);
-                passed += u64::from(!is_failed);
-            }
-        }
-    }
+    let plans: Vec<Option<u64>> = PLAN
+        .in_lines(lines)
+        .map(|(_, found)| group(&found, 1).parse().ok())
+        .collect();
+    let points: Vec<_> = POINT.in_lines(lines).map(|(_, found)| found).collect();
+    let has_version = lines.iter().any(|line| line.starts_with("TAP version "));
     // Node's runner counts its nested tests in a summary of its own.
-    let summarised = lines.iter().any(|line| line.starts_with("# pass "));
-    if summarised || (plans == 0 && !(version && points > 0)) {
+    let is_summarised = lines.iter().any(|line| line.starts_with("# pass "));
+    let is_tap = !plans.is_empty() || has_version && !points.is_empty();
+    if is_summarised || !is_tap {
         return None;
     }
-    let complete = plans > 0 && planned == Some(points);
-    Some(if complete {
-        Counts::of(passed, failed)
-    } else {
-        Counts::UNKNOWN
-    })
+    if plans.is_empty() || sum(&plans) != Some(points.len() as u64) {
+        return Some(Counts::UNKNOWN);
+    }
+    let counted = points
+        .iter()
+        .filter(|found| !DIRECTIVE.is_match(group(found, 2)));
+    let (failed, passed): (Vec<_>, Vec<_>) = counted.partition(|found| found.get(1).is_some());
+    Some(Counts::of(passed.len() as u64, failed.len() as u64))
 }
