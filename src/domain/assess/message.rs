@@ -15,15 +15,15 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::Pattern;
+use crate::text::first_line;
 use decide::Marked;
 use normalise::normalise;
 
 pub use failed::FailedReport;
 
 /// The class of a final message, on the assumption that nothing changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
-#[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum MessageClass {
     /// It reports failure in the form of the protocol: `FAILED: …` as its first line.
@@ -47,7 +47,7 @@ pub enum MessageClass {
 }
 
 /// The result of reading a final message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     /// The message's class.
     pub class: MessageClass,
@@ -76,7 +76,7 @@ pub fn read_message(text: &str, beginning_cut: bool) -> Reading {
         return reading;
     }
     if let Some(error) = library_error(text) {
-        return Reading::of(MessageClass::Error, &[crate::text::first_line(error)]);
+        return Reading::of(MessageClass::Error, &[first_line(error)]);
     }
     let marked = Marked::new(normalise(text));
     let (class, deciding) = marked.decide();
@@ -117,8 +117,8 @@ pub fn error_at_end(text: &str) -> Option<&str> {
 /// The trace of a crash with which a text ends.
 pub fn crash_at_end(text: &str) -> Option<&str> {
     static TRACE: Pattern = Pattern::new(
-        r"(?xm)^(?:Traceback\ \(most\ recent\ call\ last\):|panic:\ .*|thread\ .*\ panicked\ at\ .*\n.*|node:[\w/]+:\d+)$
-        (?:\n(?:[\ \t].*|[\w.]*(?:Error|Exception|Interrupt)\b.*|Node\.js\ v\d.*|exit\ status\ \d+|note:\ .*|goroutine\ \d+\ \[.*|\S*\))?$)*\s*\z",
+        r"(?xm)^(?:Traceback\ \(most\ recent\ call\ last\):|panic:\ .*|thread\ .*\ panicked\ at\ .*(?:\n.*)?|node:[\w/]+:\d+)$
+        (?:\n(?:[\ \t].*|[\w.]*(?:Error|Exception|Interrupt)\b.*|Node\.js\ v\d.*|exit\ status\ \d+|note:\ .*|stack\ backtrace:|goroutine\ \d+\ \[.*|\S*\))?$)*\s*\z",
     );
     text.get(TRACE.find_at(text, 0)?)
 }
@@ -126,28 +126,25 @@ pub fn crash_at_end(text: &str) -> Option<&str> {
 /// The `FAILED:` report at the beginning of a final message. A message whose beginning was cut has none. The
 /// rest of the message is not classified, which makes this cheap.
 pub fn failed_report(text: &str, beginning_cut: bool) -> Option<FailedReport> {
-    if beginning_cut {
-        return None;
-    }
-    FailedReport::read(text)
+    (!beginning_cut).then(|| FailedReport::read(text)).flatten()
 }
 
 /// Reads the two forms that the prompt defines. They count whatever text follows them.
 fn read_forms(text: &str) -> Option<Reading> {
     let (inside, _) = failed::unfenced(text);
-    let line = crate::text::first_line(inside);
+    let line = first_line(inside);
     if let Some(report) = FailedReport::read(text) {
         return Some(Reading {
             failed: Some(report),
             ..Reading::of(MessageClass::FailedReport, &[line])
         });
     }
-    let why = failed::form(line, "ALREADY_SATISFIED")?;
-    let why = if why.is_empty() {
-        text_after(text, line)
-    } else {
-        why
-    };
+    let mut why = failed::form(line, "ALREADY_SATISFIED")?;
+    if why.is_empty() {
+        let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
+        lines.by_ref().find(|l| *l == line);
+        why = lines.next().unwrap_or_default();
+    }
     Some(Reading {
         satisfied_why: (!why.is_empty()).then(|| cut(why, MAX_WHY_CHARS)),
         ..Reading::of(MessageClass::AlreadySatisfied, &[line])
@@ -156,13 +153,6 @@ fn read_forms(text: &str) -> Option<Reading> {
 
 /// The maximum length of the reason after `ALREADY_SATISFIED:`, in characters.
 const MAX_WHY_CHARS: usize = 2000;
-
-/// The first non-empty line after `line`.
-fn text_after<'a>(text: &'a str, line: &str) -> &'a str {
-    let mut lines = text.lines().map(str::trim).filter(|l| !l.is_empty());
-    lines.by_ref().find(|l| *l == line);
-    lines.next().unwrap_or_default()
-}
 
 impl Reading {
     fn of(class: MessageClass, deciding: &[&str]) -> Self {

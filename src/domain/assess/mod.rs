@@ -107,7 +107,7 @@ pub struct TurnFacts<'a> {
 
 /// Assesses a turn. The first rule that applies wins.
 pub fn assess(facts: &TurnFacts<'_>) -> Assessment {
-    let error = api_error(facts);
+    let error = facts.api_error();
     let assessment = unavailable(facts, error.as_ref())
         .or_else(|| transient(facts, error.as_ref()))
         .or_else(|| cut_off(facts, error.as_ref()))
@@ -115,56 +115,111 @@ pub fn assess(facts: &TurnFacts<'_>) -> Assessment {
         .or_else(|| failed_report(facts))
         .unwrap_or_else(|| from_repository(facts));
     Assessment {
-        error_exit: error_exit(facts),
+        error_exit: facts.error_exit(),
         ..assessment
     }
 }
 
-fn error_exit(facts: &TurnFacts<'_>) -> Option<i32> {
-    match facts.exit {
-        TurnExit::Code(code) if *code != 0 => Some(*code),
-        _ => None,
+impl<'a> TurnFacts<'a> {
+    fn error_exit(&self) -> Option<i32> {
+        match self.exit {
+            TurnExit::Code(code) if *code != 0 => Some(*code),
+            _ => None,
+        }
     }
+
+    fn unchanged(&self) -> bool {
+        self.before.same_as(self.after) == Some(true)
+    }
+
+    fn said(&self) -> &'a str {
+        self.report
+            .final_message
+            .as_deref()
+            .unwrap_or_default()
+            .trim()
+    }
+
+    /// Whether the turn left no trace, so that its exit code is all that is known.
+    fn is_silent(&self) -> bool {
+        self.unchanged() && self.said().is_empty()
+    }
+
+    /// The last line that the agent wrote to stderr, as a suffix for a message about its end.
+    fn last_error(&self) -> String {
+        let line = self.report.last_error_line.as_deref();
+        line.map_or_else(String::new, |line| format!(": {}", one_line(line)))
+    }
+
+    /// The API error that the agent reported; or the one that its final message is or, after a change, ends with; or, of
+    /// an unchanged turn, the one with which it failed instead of giving a message.
+    fn api_error(&self) -> Option<ApiError> {
+        if self.report.api_error.is_some() {
+            return self.report.api_error.clone();
+        }
+        let text = self.said();
+        if !self.unchanged() {
+            return error_at_end(text);
+        }
+        match read_message(text, self.report.final_message_cut).class {
+            MessageClass::Error => classify(None, library_error(text).unwrap_or(text)),
+            MessageClass::Empty | MessageClass::Other => self.report.exit_error.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// The error of a model, or the crash of the agent, with which a text ends.
+fn error_at_end(text: &str) -> Option<ApiError> {
+    let crash = || {
+        let trace = message::crash_at_end(text)?;
+        let says_why = |line: &&str| {
+            line.contains(": ") && !line.starts_with(' ') && !line.starts_with("note: ")
+        };
+        let cause = trace.lines().find(says_why).map(str::to_owned);
+        // Rust prints the cause below the place.
+        let first = || trace.lines().take(2).collect::<Vec<_>>().join(" ");
+        Some(ApiError {
+            message: cause.unwrap_or_else(first),
+            ..classify_final(None, trace)
+        })
+    };
+    let error = message::error_at_end(text).and_then(|text| classify(None, text));
+    error.or_else(crash)
 }
 
 fn unavailable(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
     let agent = facts.agent;
-    let missing = |why: &str| {
-        let detail = format!(
-            "{agent} {why}; install it or name another agent with --agent or --agent-command"
-        );
-        Some(plain(AssessmentKind::AgentUnavailable, detail))
-    };
-    match (facts.exit, error) {
-        (TurnExit::NotFound, _) => missing("was not found"),
-        (TurnExit::NotStarted { why }, _) => missing(&format!("cannot be started ({why})")),
+    let why = match (facts.exit, error) {
+        (TurnExit::NotFound, _) => "was not found".to_owned(),
+        (TurnExit::NotStarted { why }, _) => format!("cannot be started ({why})"),
         (_, Some(error)) if error.class == ApiErrorClass::Unavailable => {
             let detail = format!("{agent} cannot work: {}", one_line(&error.message));
-            Some(plain(AssessmentKind::AgentUnavailable, detail))
+            return Some(plain(AssessmentKind::AgentUnavailable, detail));
         }
-        (TurnExit::Code(code @ (126 | 127)), _) if unchanged(facts) && said(facts).is_empty() => {
-            let what = match code {
-                126 => "is not executable",
-                _ => "was not found",
-            };
-            missing(&format!("{what} (exit {code}){}", last_error(facts)))
+        (TurnExit::Code(126), _) if facts.is_silent() => {
+            format!("is not executable (exit 126){}", facts.last_error())
         }
-        _ => None,
-    }
+        (TurnExit::Code(127), _) if facts.is_silent() => {
+            format!("was not found (exit 127){}", facts.last_error())
+        }
+        _ => return None,
+    };
+    let detail =
+        format!("{agent} {why}; install it or name another agent with --agent or --agent-command");
+    Some(plain(AssessmentKind::AgentUnavailable, detail))
 }
 
 fn transient(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
+    let agent = facts.agent;
     if let TurnExit::Stalled { after_ms } = facts.exit {
-        let detail = format!("{} was silent for {} s", facts.agent, after_ms / 1000);
-        return Some(Assessment {
-            cut_off: Some(CutOff::Silence),
-            ..plain(AssessmentKind::AgentTransient, detail)
-        });
+        let detail = format!("{agent} was silent for {} s", after_ms / 1000);
+        let kind = AssessmentKind::AgentTransient;
+        return Some(stopped(kind, CutOff::Silence, detail));
     }
     let error = error.filter(|error| error.class == ApiErrorClass::Transient)?;
     let detail = format!(
-        "{} met a transient error: {}",
-        facts.agent,
+        "{agent} met a transient error: {}",
         one_line(&error.message)
     );
     Some(Assessment {
@@ -173,90 +228,39 @@ fn transient(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessme
     })
 }
 
-/// The API error that the agent reported; or the one that its final message is or, after a change, ends with; or, of an
-/// unchanged turn, the one with which it failed instead of giving a message.
-fn api_error(facts: &TurnFacts<'_>) -> Option<ApiError> {
-    if facts.report.api_error.is_some() {
-        return facts.report.api_error.clone();
-    }
-    let text = said(facts);
-    if !unchanged(facts) {
-        return error_at_end(text);
-    }
-    match read_message(text, facts.report.final_message_cut).class {
-        MessageClass::Error => classify(None, library_error(text).unwrap_or(text)),
-        MessageClass::Empty | MessageClass::Other => facts.report.exit_error.clone(),
-        _ => None,
-    }
-}
-
-/// The error of a model, or the crash of the agent, with which a text ends.
-fn error_at_end(text: &str) -> Option<ApiError> {
-    let crash = || {
-        let trace = message::crash_at_end(text)?;
-        let cause = trace
-            .lines()
-            .find(|line| !line.starts_with(' ') && line.contains(": "));
-        Some(ApiError {
-            message: cause.unwrap_or(trace).to_owned(),
-            ..classify_final(None, trace)
-        })
-    };
-    let error = message::error_at_end(text).and_then(|text| classify(None, text));
-    error.or_else(crash)
-}
-
 fn cut_off(facts: &TurnFacts<'_>, error: Option<&ApiError>) -> Option<Assessment> {
-    let agent = facts.agent;
-    let crashed = |detail| Some(plain(AssessmentKind::AgentCrashed, detail));
-    match facts.exit {
-        TurnExit::TimedOut { after_ms } => {
+    const CRASHED: AssessmentKind = AssessmentKind::AgentCrashed;
+    let (agent, report) = (facts.agent, facts.report);
+    let refused = error.filter(|_| report.api_error.is_some() || !facts.unchanged());
+    Some(match (facts.exit, refused, &report.stopped_by) {
+        (TurnExit::TimedOut { after_ms }, ..) => {
             let detail = format!("{agent} reached the time limit of {} s", after_ms / 1000);
-            Some(Assessment {
-                cut_off: Some(CutOff::TimeLimit),
-                ..plain(AssessmentKind::TurnTimeout, detail)
-            })
+            stopped(AssessmentKind::TurnTimeout, CutOff::TimeLimit, detail)
         }
-        TurnExit::Signal(signal) => {
+        (TurnExit::Signal(signal), ..) => {
             let name = super::outcome::signal_name(*signal);
-            crashed(format!("{agent} was killed by {name}"))
+            plain(CRASHED, format!("{agent} was killed by {name}"))
         }
-        _ if facts.report.api_error.is_some() || !unchanged(facts) && error.is_some() => {
-            let message = one_line(error.map_or("", |error| &error.message));
+        (_, Some(error), _) => {
+            let message = one_line(&error.message);
             let detail = format!("{agent}'s request was refused: {message}");
-            Some(Assessment {
-                cut_off: Some(CutOff::Refused),
-                ..plain(AssessmentKind::AgentCrashed, detail)
-            })
+            stopped(CRASHED, CutOff::Refused, detail)
         }
-        _ if facts.report.stopped_by.is_some() => {
-            let why = facts.report.stopped_by.as_deref().unwrap_or_default();
-            let detail = match facts.report.stop {
+        (_, None, Some(why)) => {
+            let detail = match report.stop {
                 CutOff::NoProgress => format!("stopped: {why}"),
                 CutOff::OwnLimit => format!("{agent} reached its own limit: {why}"),
                 _ => format!("{agent} {why}"),
             };
-            Some(Assessment {
-                cut_off: Some(facts.report.stop),
-                ..plain(AssessmentKind::AgentCrashed, detail)
-            })
+            stopped(CRASHED, report.stop, detail)
         }
-        TurnExit::Code(code) if *code != 0 && said(facts).is_empty() && unchanged(facts) => {
-            let error = last_error(facts);
-            crashed(format!(
-                "{agent} exited with code {code} and no result{error}"
-            ))
+        (TurnExit::Code(code), ..) if *code != 0 && facts.is_silent() => {
+            let error = facts.last_error();
+            let detail = format!("{agent} exited with code {code} and no result{error}");
+            plain(CRASHED, detail)
         }
-        _ => None,
-    }
-}
-
-/// The last line that the agent wrote to stderr, as a suffix for a message about its end.
-fn last_error(facts: &TurnFacts<'_>) -> String {
-    match &facts.report.last_error_line {
-        Some(line) => format!(": {}", one_line(line)),
-        None => String::new(),
-    }
+        _ => return None,
+    })
 }
 
 fn violation(facts: &TurnFacts<'_>) -> Option<Assessment> {
@@ -265,34 +269,36 @@ fn violation(facts: &TurnFacts<'_>) -> Option<Assessment> {
 }
 
 fn failed_report(facts: &TurnFacts<'_>) -> Option<Assessment> {
-    let report = message::failed_report(said(facts), facts.report.final_message_cut)?;
-    let mut assessment = plain(AssessmentKind::FailedReport, report.summary.clone());
-    assessment.indicators =
-        vec![cap_chars(&format!("FAILED: {}", report.summary), 120).into_owned()];
-    assessment.failed_report = Some(report);
-    Some(assessment)
+    let report = message::failed_report(facts.said(), facts.report.final_message_cut)?;
+    let shown = format!("FAILED: {}", report.summary);
+    let detail = report.summary.clone();
+    Some(Assessment {
+        indicators: vec![cap_chars(&shown, 120).into_owned()],
+        failed_report: Some(report),
+        ..plain(AssessmentKind::FailedReport, detail)
+    })
 }
 
 fn from_repository(facts: &TurnFacts<'_>) -> Assessment {
-    let agent = facts.agent;
-    match (facts.before.same_as(facts.after), error_exit(facts)) {
-        (None, _) => {
-            let detail = "the state of the repository could not be read";
-            plain(AssessmentKind::Unknown, detail.into())
-        }
-        (Some(false), None) => plain(AssessmentKind::Changed, "the repository changed".into()),
+    let (kind, detail) = match (facts.before.same_as(facts.after), facts.error_exit()) {
+        (None, _) => (
+            AssessmentKind::Unknown,
+            "the state of the repository could not be read".to_owned(),
+        ),
+        (Some(true), _) => return from_message(facts),
+        (Some(false), None) => (AssessmentKind::Changed, "the repository changed".to_owned()),
         (Some(false), Some(code)) => {
-            let error = last_error(facts);
+            let (agent, error) = (facts.agent, facts.last_error());
             let detail = format!("{agent} changed files and exited with code {code}{error}");
-            plain(AssessmentKind::Changed, detail)
+            (AssessmentKind::Changed, detail)
         }
-        (Some(true), _) => from_message(facts),
-    }
+    };
+    plain(kind, detail)
 }
 
 fn from_message(facts: &TurnFacts<'_>) -> Assessment {
     use AssessmentKind as K;
-    let reading = read_message(said(facts), facts.report.final_message_cut);
+    let reading = read_message(facts.said(), facts.report.final_message_cut);
     let (kind, detail) = match reading.class {
         MessageClass::AwaitingInput => (K::AwaitingInput, "nothing changed and the agent asks"),
         MessageClass::ReportsBlocked | MessageClass::FailedReport => (
@@ -319,12 +325,9 @@ fn from_message(facts: &TurnFacts<'_>) -> Assessment {
         MessageClass::Empty => (K::Empty, "the agent said nothing and changed nothing"),
         MessageClass::Error | MessageClass::Other => (K::NoChange, "nothing changed"),
     };
-    let detail = reading
-        .satisfied_why
-        .clone()
-        .unwrap_or_else(|| detail.into());
+    let detail = reading.satisfied_why.unwrap_or_else(|| detail.into());
     Assessment {
-        last_error: error_at_end(said(facts)).map(|error| one_line(&error.message)),
+        last_error: error_at_end(facts.said()).map(|error| one_line(&error.message)),
         indicators: reading.indicators,
         ..plain(kind, detail)
     }
@@ -343,17 +346,11 @@ fn plain(kind: AssessmentKind, detail: String) -> Assessment {
     }
 }
 
-fn unchanged(facts: &TurnFacts<'_>) -> bool {
-    facts.before.same_as(facts.after) == Some(true)
-}
-
-fn said<'a>(facts: &TurnFacts<'a>) -> &'a str {
-    facts
-        .report
-        .final_message
-        .as_deref()
-        .unwrap_or_default()
-        .trim()
+fn stopped(kind: AssessmentKind, by: CutOff, detail: String) -> Assessment {
+    Assessment {
+        cut_off: Some(by),
+        ..plain(kind, detail)
+    }
 }
 
 /// The first line with content, cut to 300 characters.

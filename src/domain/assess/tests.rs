@@ -339,6 +339,14 @@ fn a_changed_turn_that_ends_in_an_error_of_the_model_is_cut_off() {
             "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\nKeyError: 'x'",
             K::AgentCrashed,
         ),
+        (
+            "thread 'main' (7) panicked at src/main.rs:4:5:\ncalled `Option::unwrap()` on a `None` value\nstack backtrace:\n   0: rust_begin_unwind\n             at /rustc/5980/library/std/src/panicking.rs:689:5\nnote: run with `RUST_BACKTRACE=full` for a verbose backtrace.",
+            K::AgentCrashed,
+        ),
+        (
+            "thread 'main' panicked at 'boom', src/main.rs:2:5",
+            K::AgentCrashed,
+        ),
         // These only speak of an error.
         (
             "I fixed it. Clients over the rate limit get 429 Too Many Requests.",
@@ -375,4 +383,13 @@ fn a_changed_turn_that_ends_in_an_error_of_the_model_is_cut_off() {
             }
         }
     }
+}
+
+#[test]
+fn the_cause_of_a_rust_panic_is_told() {
+    let text = "Done.\nthread 'main' panicked at src/main.rs:4:5:\ncalled `Option::unwrap()` on a `None` value\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+    let judged = judge(true, TurnExit::Code(101), &report(text), &[]);
+    let told =
+        "thread 'main' panicked at src/main.rs:4:5: called `Option::unwrap()` on a `None` value";
+    assert!(judged.detail.ends_with(told), "{judged:?}");
 }

@@ -1,6 +1,6 @@
 //! The `FAILED:` protocol: an agent that cannot do a task says so in its first line.
 
-use crate::pattern::Pattern;
+use crate::pattern::{Pattern, group};
 use crate::text::first_line;
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,6 @@ pub struct FailedReport {
     pub solutions: Option<String>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Section {
-    Requirements,
-    Problems,
-    Solutions,
-}
-
 impl FailedReport {
     /// Reads the report if the first non-empty line of `text` begins one, also in bold, as a heading or in a
     /// fence. `FAILED` without the colon, in lower case, or further down does not count.
@@ -31,61 +24,36 @@ impl FailedReport {
         let (text, fence) = unfenced(text);
         let summary = form(first_line(text), "FAILED")?;
         let rest = text.trim_start().lines().skip(1);
-        let rest = rest.filter(|line| fence.is_none_or(|fence| line.trim() != fence));
-        let mut report = Self {
+        // What is before the first section, and the sections "requirement", "problem" and "solution".
+        let mut parts = [const { String::new() }; 4];
+        let mut current = 0;
+        for line in rest.filter(|line| fence.is_none_or(|fence| line.trim() != fence)) {
+            let text = match heading(line) {
+                Some((section, text)) => {
+                    current = section;
+                    text
+                }
+                None => line,
+            };
+            parts[current].push_str(text);
+            parts[current].push('\n');
+        }
+        let [before, requirements, problems, solutions] = parts.map(|part| {
+            let part = part.trim().to_owned();
+            (!part.is_empty()).then_some(part)
+        });
+        let problems = problems.or(before);
+        let stand_in = problems.as_deref().unwrap_or_default().lines().next();
+        let summary = match summary {
+            "" => stand_in.unwrap_or_default().trim(),
+            summary => summary,
+        };
+        Some(Self {
             summary: summary.to_owned(),
-            requirements: None,
-            problems: None,
-            solutions: None,
-        };
-        let mut before = String::new();
-        let mut section = None;
-        for line in rest {
-            if let Some((next, text)) = heading(line) {
-                section = Some(next);
-                report.push(next, text);
-            } else if let Some(current) = section {
-                report.push(current, line);
-            } else {
-                before.push_str(line);
-                before.push('\n');
-            }
-        }
-        report.tidy(before.trim());
-        Some(report)
-    }
-
-    fn push(&mut self, section: Section, line: &str) {
-        let part = match section {
-            Section::Requirements => &mut self.requirements,
-            Section::Problems => &mut self.problems,
-            Section::Solutions => &mut self.solutions,
-        };
-        let part = part.get_or_insert_default();
-        part.push_str(line);
-        part.push('\n');
-    }
-
-    /// Trims the sections, drops empty ones, and uses the text outside the sections for a missing summary or
-    /// missing problems.
-    fn tidy(&mut self, before: &str) {
-        for part in [
-            &mut self.requirements,
-            &mut self.problems,
-            &mut self.solutions,
-        ] {
-            *part = part
-                .take()
-                .map(|p| p.trim().to_owned())
-                .filter(|p| !p.is_empty());
-        }
-        if self.problems.is_none() && !before.is_empty() {
-            self.problems = Some(before.to_owned());
-        }
-        if self.summary.is_empty() {
-            let stand_in = self.problems.as_deref().and_then(|p| p.lines().next());
-            self.summary = stand_in.unwrap_or_default().trim().to_owned();
-        }
+            requirements,
+            problems,
+            solutions,
+        })
     }
 }
 
@@ -101,43 +69,31 @@ pub(super) fn unfenced(text: &str) -> (&str, Option<&'static str>) {
 
 /// The text after `word:` at the beginning of a line, without the markup around both.
 pub(super) fn form<'a>(line: &'a str, word: &str) -> Option<&'a str> {
-    const MARKUP: [char; 6] = ['*', '_', '`', '#', '>', ' '];
-    let bare = line.trim_start_matches(MARKUP);
+    let bare = line.trim_start_matches(['*', '_', '`', '#', '>', ' ']);
     let markup = &line[..line.len() - bare.len()];
-    let text = bare
-        .strip_prefix(word)?
-        .trim_start_matches(['*', '_', '`'])
-        .strip_prefix(':')?;
-    let mut text = text.trim();
-    for mark in ["**", "__", "*", "_", "`"]
-        .iter()
-        .filter(|mark| markup.contains(**mark))
-    {
-        text = text
-            .strip_prefix(mark)
-            .or_else(|| text.strip_suffix(mark))
-            .unwrap_or(text)
-            .trim();
+    let text = bare.strip_prefix(word)?.trim_start_matches(['*', '_', '`']);
+    let mut text = text.strip_prefix(':')?.trim();
+    let marks = ["**", "__", "*", "_", "`"].into_iter();
+    for mark in marks.filter(|mark| markup.contains(mark)) {
+        let inner = text.strip_prefix(mark).or_else(|| text.strip_suffix(mark));
+        text = inner.unwrap_or(text).trim();
     }
     Some(text)
 }
 
-/// The section that a heading starts, and the text after its colon.
-fn heading(line: &str) -> Option<(Section, &str)> {
+/// The section that a heading starts, from 1, and the text after its colon.
+fn heading(line: &str) -> Option<(usize, &str)> {
     let found = HEADING.captures(line)?;
-    let marked = found.get(1).is_some_and(|m| !m.is_empty());
-    let colon = found.get(3).is_some_and(|m| m.as_str().contains(':'));
-    let text = found.get(4).map_or("", |m| m.as_str()).trim();
-    if !colon && (!marked && !line.trim_start().starts_with('*') || !text.is_empty()) {
+    let text = group(&found, 4).trim();
+    let is_marked = !group(&found, 1).is_empty() || line.trim_start().starts_with('*');
+    if !group(&found, 3).contains(':') && (!is_marked || !text.is_empty()) {
         return None;
     }
-    let name = found.get(2).map(|m| m.as_str().to_lowercase())?;
-    let section = if name.contains("solution") {
-        Section::Solutions
-    } else if name.contains("requirement") {
-        Section::Requirements
-    } else {
-        Section::Problems
+    let name = group(&found, 2).to_lowercase();
+    let section = match name {
+        _ if name.contains("solution") => 3,
+        _ if name.contains("requirement") => 1,
+        _ => 2,
     };
     Some((section, text))
 }

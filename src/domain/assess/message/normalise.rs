@@ -2,7 +2,6 @@
 //! record the kind of line that they were on.
 
 use crate::pattern::Pattern;
-use std::ops::Range;
 
 /// Bytes read from the beginning and from the end of a long message. The part between them is never read, so
 /// the cost is bounded.
@@ -15,7 +14,7 @@ const JOIN_LIMIT: usize = 2000;
 const WRAPPED_LINE_MIN: usize = 50;
 
 /// The kind of line that a sentence was on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Prose.
     Prose,
@@ -24,11 +23,12 @@ pub(super) enum Kind {
     /// A list item or a table row.
     Item,
     /// A code block, which was removed; its sentence is empty.
+    #[default]
     Code,
 }
 
 /// One sentence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Sentence {
     /// The sentence as it is quoted to a person.
     pub(super) shown: String,
@@ -64,7 +64,7 @@ pub(super) fn normalise(text: &str) -> Normalised {
                     read_status(line, &mut normal.status);
                     normal.edits |= EDIT.is_match(line);
                 }
-                normal.sentences.push(code_sentence());
+                normal.sentences.push(Sentence::default());
                 continue;
             }
             Block::Text(line) => line,
@@ -74,15 +74,12 @@ pub(super) fn normalise(text: &str) -> Normalised {
             continue;
         }
         let next = read_line(line);
-        match &mut pending {
-            Some(open) if continues(open, &next) => {
-                open.text.push(' ');
-                open.text.push_str(&next.text);
-            }
-            _ => {
-                flush(&mut pending, &mut normal);
-                pending = Some(next);
-            }
+        if let Some(open) = pending.as_mut().filter(|open| continues(open, &next)) {
+            open.text.push(' ');
+            open.text.push_str(&next.text);
+        } else {
+            flush(&mut pending, &mut normal);
+            pending = Some(next);
         }
     }
     flush(&mut pending, &mut normal);
@@ -201,29 +198,20 @@ fn read_line(line: &str) -> Line {
     let line = line.trim().trim_start_matches('>').trim_start();
     let ticked = line.contains(TICK) || line.contains("[x]") || line.contains("[X]");
     let bold = BOLD_LINE.is_match(line) && line.chars().count() <= 90;
-    let (kind, rest) = if let Some(found) = HEADING.find_at(line, 0) {
-        (Kind::Heading, &line[found.end..])
-    } else if let Some(found) = ITEM.find_at(line, 0) {
-        (Kind::Item, &line[found.end..])
-    } else if line.starts_with('|') {
-        (Kind::Item, line)
-    } else if bold && !line.contains('?') && !line.trim_end_matches('*').ends_with('.') {
-        (Kind::Heading, line)
-    } else {
-        (Kind::Prose, line)
+    let is_title = bold && !line.contains('?') && !line.trim_end_matches('*').ends_with('.');
+    let marked = |pattern: &Pattern| pattern.find_at(line, 0).map(|found| &line[found.end..]);
+    let (kind, rest) = match (marked(&HEADING), marked(&ITEM)) {
+        (Some(rest), _) => (Kind::Heading, rest),
+        (None, Some(rest)) => (Kind::Item, rest),
+        _ if line.starts_with('|') => (Kind::Item, line),
+        _ if is_title => (Kind::Heading, line),
+        _ => (Kind::Prose, line),
     };
     let rest = TAG.replace_all(rest, "");
     let text = LINK.replace_all(&rest, "$1");
     let text = INLINE_CODE.replace_all(&text, "`x`");
-    let text: String = text
-        .chars()
-        .filter(|&c| !matches!(c, '*' | '`' | TICK))
-        .collect();
-    let text = text
-        .replace('|', " ")
-        .replace("__", "")
-        .replace("[x]", "")
-        .replace("[ ]", "");
+    let text = text.replace(['*', '`', TICK], "").replace('|', " ");
+    let text = text.replace("__", "").replace("[x]", "").replace("[ ]", "");
     let text = SPACES.replace_all(text.trim(), " ").into_owned();
     Line { text, kind, ticked }
 }
@@ -241,32 +229,19 @@ fn continues(open: &Line, next: &Line) -> bool {
 fn flush(pending: &mut Option<Line>, normal: &mut Normalised) {
     let Some(line) = pending.take() else { return };
     let mut start = 0;
-    while let Some(Range { end, .. }) = SENTENCE_END.find_at(&line.text, start) {
-        push_sentence(&line.text[start..end], &line, normal);
+    while start < line.text.len() {
+        let found = SENTENCE_END.find_at(&line.text, start);
+        let end = found.map_or(line.text.len(), |found| found.end);
+        let shown = line.text[start..end].trim();
         start = end;
-    }
-    push_sentence(&line.text[start..], &line, normal);
-}
-
-fn push_sentence(shown: &str, line: &Line, normal: &mut Normalised) {
-    let shown = shown.trim();
-    if !shown.chars().any(char::is_alphanumeric) {
-        return;
-    }
-    normal.sentences.push(Sentence {
-        shown: shown.to_owned(),
-        text: shown.to_lowercase(),
-        kind: line.kind,
-        ticked: line.ticked,
-    });
-}
-
-fn code_sentence() -> Sentence {
-    Sentence {
-        shown: String::new(),
-        text: String::new(),
-        kind: Kind::Code,
-        ticked: false,
+        if shown.chars().any(char::is_alphanumeric) {
+            normal.sentences.push(Sentence {
+                shown: shown.to_owned(),
+                text: shown.to_lowercase(),
+                kind: line.kind,
+                ticked: line.ticked,
+            });
+        }
     }
 }
 
