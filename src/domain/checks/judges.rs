@@ -166,7 +166,7 @@ impl Judges {
             return Role::Judge(part);
         }
         match path {
-            _ if self.named.programs.contains(path) => whole,
+            _ if self.named.runs(path) => whole,
             _ if DEPENDENCIES.is_match(path) => Role::Work,
             _ if file_name(path) == ".gitignore" && !self.named.obeys_gitignore() => Role::Work,
             _ if is_test(path) || self.named.is_test(path) => Role::Test,

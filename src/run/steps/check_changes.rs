@@ -299,6 +299,12 @@ impl<'r> StartTree<'r> {
             ChangeKind::Submodule => Role::Work,
             _ => judges.of_old(&path),
         };
+        let role = match role {
+            Role::Test | Role::Judge(Part::Whole) if judges.is_of_product(&path, self) => {
+                Role::Work
+            }
+            role => role,
+        };
         match role {
             Role::Work if !is_new => {
                 let old = self.old(&change.path).unwrap_or_default();

@@ -11,7 +11,9 @@ use crate::command_line::{After, CommandLine, Simple, entered};
 use crate::pattern::Pattern;
 use crate::text::{file_ending, file_name, has_word};
 use globset::Glob;
+use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// What the command lines of a set of checks name.
 #[derive(Debug, Default)]
@@ -42,23 +44,25 @@ static INTERPRETER: Pattern = Pattern::new(
 );
 
 /// Programs that run the file after their option `-f`.
-const FILTERS: &[&str] = &["awk", "gawk", "jq", "mawk", "sed"];
+const FILTERS: &str = "awk gawk jq mawk sed";
 
 /// Test runners that report a result whenever their tests end.
-const REPORTING: &[&str] = &[
-    "bats", "jest", "mocha", "phpunit", "py.test", "pytest", "rspec", "vitest",
-];
+const REPORTING: &str = "bats jest mocha phpunit py.test pytest rspec vitest";
 
 /// Words of a command that installs or finds what it names.
-const INSTALLING: &[&str] = &[
-    "add", "echo", "i", "install", "printf", "require", "sync", "type", "which", "-v", "-V",
-];
+const INSTALLING: &str = "add echo i install printf require sync type which -v -V";
 
 /// Programs that judge their input.
-const JUDGES: &[&str] = &["cmp", "comm", "diff", "egrep", "fgrep", "grep"];
+const JUDGES: &str = "cmp comm diff egrep fgrep grep";
 
 /// Commands that judge the output of others which their words name.
-const COMPARING: &[&str] = &["[", "[[", "case", "cmp", "comm", "diff", "test"];
+const COMPARING: &str = "[ [[ case cmp comm diff test";
+
+/// Options whose value is a directory that the program enters.
+const ENTERING: &str = "-C --directory --prefix --workspace -w";
+
+/// Programs that run the scripts of packages.
+const OF_PACKAGES: &str = "npm npx pnpm yarn bun turbo lerna nx run-s run-p npm-run-all";
 
 /// Linters and compilers, whose arguments are no tests.
 static JUDGING: Pattern = Pattern::new(
@@ -105,23 +109,28 @@ impl Named {
             walk.shell(command, "", &Place::default());
         }
         walk.configured();
+        if walk.found.words.contains("cargo") {
+            walk.dev_dependencies();
+        }
         walk.found
     }
 
     /// Whether a path is a test because a runner gets it, or a directory around it.
     pub fn is_test(&self, path: &str) -> bool {
-        self.tests.iter().any(|test| {
-            let rest = path.strip_prefix(test.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        let mut around = Path::new(path).ancestors().filter_map(Path::to_str);
+        around.any(|path| self.tests.contains(path))
     }
 
     /// Whether a test runner tries the examples in a text.
     pub fn is_example(&self, path: &str) -> bool {
-        let globs = self.examples.iter().filter_map(|glob| Glob::new(glob).ok());
-        globs
-            .map(|glob| glob.compile_matcher())
-            .any(|glob| glob.is_match(path))
+        let mut globs = self.examples.iter().filter_map(|glob| Glob::new(glob).ok());
+        globs.any(|glob| glob.compile_matcher().is_match(path))
+    }
+
+    /// Whether the checks run a file, or a package around it.
+    pub fn runs(&self, path: &str) -> bool {
+        let mut around = Path::new(path).ancestors().filter_map(Path::to_str);
+        around.any(|path| self.programs.contains(path))
     }
 
     /// Whether the checks must see the work as the last commit: they only ask whether anything differs from it.
@@ -131,16 +140,15 @@ impl Named {
 
     /// Whether a linter leaves out what git ignores.
     pub fn obeys_gitignore(&self) -> bool {
-        let linters = ["biome", "black", "oxlint", "prettier", "ruff", "typos"];
-        linters.iter().any(|linter| self.words.contains(*linter))
+        const LINTERS: &str = "biome black oxlint prettier ruff typos";
+        self.words.iter().any(|word| has_word(LINTERS, word))
     }
 
     /// Whether a program in a virtual environment of the work tree comes before those of the machine.
     pub fn uses_environment(&self) -> bool {
-        let programs = ["hatch", "nox", "pdm", "pipenv", "poetry", "tox", "uv"];
-        self.words
-            .iter()
-            .any(|word| word.contains("venv") || programs.contains(&word.as_str()))
+        const PROGRAMS: &str = "hatch nox pdm pipenv poetry tox uv";
+        let mut words = self.words.iter();
+        words.any(|word| word.contains("venv") || has_word(PROGRAMS, word))
     }
 }
 
@@ -181,9 +189,11 @@ impl Walk<'_> {
                 && (first == "for" && of == "in")
             {
                 // A loop over directories enters each of them.
-                for word in values {
-                    dirs.extend(self.directories_at(dir, word));
-                }
+                dirs.extend(
+                    values
+                        .iter()
+                        .flat_map(|word| self.directories_at(dir, word)),
+                );
             }
             let after = &commands[at + 1..];
             self.git(command, after, dir);
@@ -200,12 +210,8 @@ impl Walk<'_> {
         let Some(program) = command.program().filter(|program| program.name() == "git") else {
             return;
         };
-        let has = |words: &[&str]| {
-            program
-                .arguments
-                .iter()
-                .any(|word| words.contains(&word.as_str()))
-        };
+        let words = program.arguments.iter();
+        let has = |list: &str| words.clone().any(|word| has_word(list, word));
         // Other revisions than HEAD may have its tree, too.
         const KNOWN: &str = "diff diff-index diff-tree log HEAD @ .";
         let is_other = |word: &String| {
@@ -213,16 +219,17 @@ impl Walk<'_> {
             let is_path = self.start.is_file(&path) || self.start.is_directory(&path);
             !(word.starts_with('-') || has_word(KNOWN, word) || is_path)
         };
-        let words = program.arguments.iter();
-        let words = words.skip_while(|word| word.starts_with('-') || word.contains('='));
-        let mut named = words.take_while(|word| *word != "--");
-        let compares = has(&["diff", "diff-index", "diff-tree", "log"]);
+        let named = words
+            .clone()
+            .skip_while(|word| word.starts_with('-') || word.contains('='));
+        let mut named = named.take_while(|word| *word != "--");
+        let compares = has("diff diff-index diff-tree log");
         let is_taken = piped(after).any(|other| other.has_before("xargs"));
-        let to_head = has(&["HEAD", "@", "--cached", "--staged", "diff-index"]);
-        let decides = has(&["--quiet", "--exit-code", "--shortstat"]);
-        let is_stash = has(&["stash"]) && has(&["create"]);
+        let to_head = has("HEAD @ --cached --staged diff-index");
+        let decides = has("--quiet --exit-code --shortstat");
+        let is_stash = has("stash") && has("create");
         self.found.asks_if_changed |=
-            has(&["status", "--dirty"]) || is_stash || compares && to_head && decides;
+            has("status --dirty") || is_stash || compares && to_head && decides;
         self.found.takes_changes |=
             compares && (named.any(is_other) || to_head && !decides) || is_taken;
     }
@@ -231,18 +238,16 @@ impl Walk<'_> {
         let own = command.assignments.iter().skip(command.exported);
         let mut words: Vec<String> = own.map(|(name, value)| format!("{name}={value}")).collect();
         words.extend(command.words.iter().chain(&command.files).cloned());
-        let words = &words;
-        let arguments = command
-            .program()
-            .map_or(0, |program| program.arguments.len());
-        let behind = arguments + command.files.len();
-        let has = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
-        let runs = |names: &[&str]| words.iter().any(|word| names.contains(&file_name(word)));
+        let program = command.program();
+        let behind = program.map_or(0, |it| it.arguments.len()) + command.files.len();
+        let has = |list: &str| words.iter().any(|word| has_word(list, word));
+        let runs = |list: &str| words.iter().any(|word| has_word(list, file_name(word)));
         let judges = words.iter().any(|word| JUDGING.is_match(file_name(word)));
-        let reports = runs(REPORTING) || has(&["--test"]);
-        let starts = reports || runs(&["unittest", "prove", "nose2", "behave"]);
+        let reports = runs(REPORTING) || has("--test");
+        let starts = reports || runs("unittest prove nose2 behave");
         let is_runner = starts && !has(INSTALLING) && !judges;
-        let only_parses = has(&["-n", "-en", "--check", "-l", "py_compile"]);
+        let only_parses = has("-n -en --check -l py_compile");
+        let runs_package = has("cargo") && has("run") && !place.is_judged;
         self.found.runs_tests |= is_runner && reports;
         let (mut before, mut option) = ("", "");
         for (at, word) in words.iter().enumerate() {
@@ -258,46 +263,44 @@ impl Walk<'_> {
                 continue;
             }
             self.found.words.insert(word.clone());
-            let value = word
-                .rsplit_once('=')
-                .map_or(word.as_str(), |(_, value)| value);
             if let Some(glob) = word.strip_prefix("--doctest-glob=") {
                 self.found.examples.insert(format!("**/{glob}"));
             }
             if word.starts_with('-') && !word.contains('=') {
                 option = word;
-                // `make -Cweb`
+                // `make -Cweb`, `perl -MGate`
                 if let Some(dir) = word.strip_prefix("-C").filter(|dir| !dir.is_empty()) {
                     dirs.extend(self.directories_at(&dirs[0].clone(), dir));
+                } else if let Some(module) = word.strip_prefix("-M") {
+                    self.files_named(&format!("{}.pm", module.replace("::", "/")));
                 }
                 continue;
             }
-            let own_option = word.split_once('=').map_or(option, |(name, _)| name);
-            let enters = ["cd", "pushd"].contains(&before)
-                || ["-C", "--directory", "--prefix", "--workspace", "-w"].contains(&own_option);
+            let value = word.rsplit('=').next().unwrap_or_default();
+            let own = word.split_once('=').map_or(option, |(name, _)| name);
+            let enters = has_word("cd pushd", before) || has_word(ENTERING, own);
+            let is_script = own == "-f" && has_word(FILTERS, file_name(before));
+            let is_module = option == "-m";
+            let loads = INTERPRETER.is_match(file_name(before)) && !only_parses;
+            let is_behind = at + behind < words.len() || is_script;
+            let configures = CONFIGURES.is_match(own) && !is_script;
+            let used = Use {
+                runs: is_behind && !only_parses || loads || is_module,
+                loads: loads || is_module,
+                configures: configures && !(own == "-c" && judges) && !place.in_script,
+                is_runner,
+            };
+            match own {
+                "-p" | "--package" if runs_package => self.package(value),
+                "--bin" if runs_package => self.files_named(&format!("src/bin/{value}.rs")),
+                _ => {}
+            }
             for dir in dirs.clone() {
                 if enters {
                     dirs.extend(self.directories_at(&dir, value));
                 }
-                let is_script = own_option == "-f" && FILTERS.contains(&file_name(before));
-                let loads = INTERPRETER.is_match(file_name(before));
-                let runs = at + behind < words.len() || is_script || loads;
-                let configures = !is_script
-                    && CONFIGURES.is_match(own_option)
-                    && !(own_option == "-c" && judges);
-                self.word(
-                    value,
-                    &dir,
-                    place,
-                    Use {
-                        runs: runs && !only_parses,
-                        loads: loads && !only_parses,
-                        is_module: option == "-m",
-                        configures: configures && !place.in_script,
-                        is_runner,
-                    },
-                );
-                self.recipes(file_name(word), words, &dir, place);
+                self.word(value, &dir, place, used);
+                self.recipes(file_name(word), &words, &dir, place);
             }
             if before == "doctest" {
                 self.found.examples.insert(value.to_owned());
@@ -306,19 +309,36 @@ impl Walk<'_> {
         }
         dirs.dedup();
         dirs.truncate(64);
-        self.found
-            .directories
-            .extend(dirs.iter().filter(|dir| !dir.is_empty()).cloned());
+        let below = dirs.iter().filter(|dir| !dir.is_empty());
+        self.found.directories.extend(below.cloned());
+    }
+
+    /// Notes the package of a workspace that cargo runs, if its name says that it checks.
+    fn package(&mut self, name: &str) {
+        let manifests = self.start.paths().iter();
+        let manifests = manifests.filter(|path| path.ends_with("/Cargo.toml"));
+        let named = format!("name = \"{name}\"");
+        let package = manifests.filter(|path| {
+            CHECKS.is_match(name) && self.start.read(path).is_some_and(|it| it.contains(&named))
+        });
+        let directories = package.map(|path| parent(path).to_owned());
+        self.found.programs.extend(directories);
+    }
+
+    /// Notes the files at the end of whose path this is, if it says that they check.
+    fn files_named(&mut self, end: &str) {
+        let files = self.start.paths().iter().filter(|path| {
+            let before = path.strip_suffix(end).filter(|_| CHECKS.is_match(end));
+            before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
+        });
+        self.found.programs.extend(files.cloned());
     }
 
     /// Notes the files that a word stands for.
     fn word(&mut self, word: &str, dir: &str, place: &Place, used: Use) {
         let word = match word.rfind(['$', '}', ')']) {
             // A path after a variable is resolved at its most likely place.
-            Some(at) => word
-                .get(at..)
-                .and_then(|rest| rest.split_once('/'))
-                .map_or("", |(_, rest)| rest),
+            Some(at) => word[at..].split_once('/').map_or("", |(_, rest)| rest),
             None => word,
         };
         if word.is_empty() || word.starts_with(['-', '/', '~']) {
@@ -330,39 +350,30 @@ impl Walk<'_> {
             };
             let said = path.replace('.', "/");
             let mut candidates = vec![path.clone()];
-            if used.is_module || used.loads || used.configures {
-                candidates.extend(self.modules(&path));
+            if used.loads || used.configures {
+                candidates.extend(modules(&path));
             }
-            if used.is_module || used.loads {
+            if used.loads {
                 candidates.extend(STARTS.map(|start| format!("{said}/{start}")));
             }
-            for path in &candidates {
-                if !self.start.is_file(path) {
-                    continue;
-                }
-                let is_program =
-                    used.runs || used.is_module || word.contains('/') && self.is_program(path);
-                let is_entry = ENTRY_POINT.is_match(path)
+            candidates.retain(|path| self.start.is_file(path));
+            for path in candidates {
+                let is_program = used.runs || word.contains('/') && self.is_program(&path);
+                let is_entry = ENTRY_POINT.is_match(&path)
                     // What starts a directory is the work if others import from there.
-                    && (!self.start.is_directory(&said) || importers(path, self.start).next().is_some());
+                    && (!self.start.is_directory(&said) || importers(&path, self.start).next().is_some());
                 let is_work = place.in_script || place.is_judged || is_entry;
-                let counts = is_program && (!is_work || CHECKS.is_match(path));
+                let counts = is_program && (!is_work || CHECKS.is_match(&path));
                 if counts || used.configures {
-                    self.script(path, dir, place);
-                } else if used.is_runner && !PRODUCT.is_match(parent(path)) {
-                    self.found.tests.insert(path.clone());
+                    self.script(&path, dir, place);
+                } else if used.is_runner && !PRODUCT.is_match(parent(&path)) {
+                    self.found.tests.insert(path);
                 }
             }
-            let searched = path
-                .split(['*', '?', '[', '{'])
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('/');
-            if used.is_runner
-                && !PRODUCT.is_match(searched)
-                && !searched.is_empty()
-                && self.start.is_directory(searched)
-            {
+            let searched = path.split(['*', '?', '[', '{']).next().unwrap_or_default();
+            let searched = searched.trim_end_matches('/');
+            let is_product = searched.is_empty() || PRODUCT.is_match(searched);
+            if used.is_runner && !is_product && self.start.is_directory(searched) {
                 self.found.tests.insert(searched.to_owned());
             }
         }
@@ -382,25 +393,20 @@ impl Walk<'_> {
             script_dir: parent(path).to_owned(),
             is_judged: false,
         };
-        let is_shell = text
-            .lines()
-            .next()
-            .is_some_and(|line| line.starts_with("#!") && line.contains("sh"));
+        let first = text.lines().next().unwrap_or_default();
+        let is_shell = first.starts_with("#!") && first.contains("sh");
         if is_shell || ["", "sh", "bash", "zsh"].contains(&file_ending(path)) {
             self.shell(&text, dir, &inner);
             return;
         }
         self.found.asks_if_changed |= ASKS_GIT.is_match(&text);
         self.found.takes_changes |= TAKES_FROM_GIT.is_match(&text);
-        let is_end = |c: char| !(c.is_alphanumeric() || "./_-@".contains(c));
-        for word in text
-            .split(is_end)
-            .filter(|word| word.contains('/') || word.contains('.'))
-        {
+        let words = text.split(|c: char| !(c.is_alphanumeric() || "./_-@".contains(c)));
+        for word in words.filter(|word| word.contains(['/', '.'])) {
             for dir in [dir, &inner.script_dir, ""] {
-                let path = entered(Some(dir), word)
-                    .filter(|path| self.start.is_file(path) && CHECKS.is_match(path));
-                if let Some(path) = path.filter(|path| !is_test(path)) {
+                let path = entered(Some(dir), word);
+                let is_check = |path: &String| CHECKS.is_match(path) && !is_test(path);
+                if let Some(path) = path.filter(|path| self.start.is_file(path) && is_check(path)) {
                     self.script(&path, dir, &inner);
                 }
             }
@@ -413,49 +419,37 @@ impl Walk<'_> {
             depth: place.depth + 1,
             ..place.clone()
         };
-        match program {
-            "make" | "gmake" | "bmake" | "just" => {
-                for name in "GNUmakefile makefile Makefile justfile Justfile".split(' ') {
-                    let path = entered(Some(dir), name).unwrap_or_default();
-                    if let Some(text) = self.start.read(&path).filter(|_| self.start.is_file(&path))
-                    {
-                        let (recipes, goals) = recipes_of(&text, words);
-                        self.found
-                            .goals
-                            .extend(goals.iter().filter_map(|goal| entered(Some(dir), goal)));
-                        self.shell(&recipes, dir, &inner);
+        if has_word("make gmake bmake just", program) {
+            for name in "GNUmakefile makefile Makefile justfile Justfile".split(' ') {
+                let path = entered(Some(dir), name).filter(|path| self.start.is_file(path));
+                if let Some(text) = path.and_then(|path| self.start.read(&path)) {
+                    let (recipes, goals) = recipes_of(&text, words);
+                    let goals = goals.iter().filter_map(|goal| entered(Some(dir), goal));
+                    self.found.goals.extend(goals);
+                    self.shell(&recipes, dir, &inner);
+                }
+            }
+        } else if has_word(OF_PACKAGES, program) {
+            let is_of_all = words.iter().any(|word| {
+                let option = word.split('=').next().unwrap_or_default();
+                has_word("--workspaces -ws -w --workspace -r --recursive", option)
+                    || has_word("turbo lerna nx", file_name(word))
+            });
+            let all = self.start.paths().iter().filter(|path| {
+                is_of_all && file_name(path) == "package.json" && !path.contains("node_modules/")
+            });
+            let own = entered(Some(dir), "package.json").into_iter();
+            let manifests: Vec<String> = own.chain(all.take(64).cloned()).collect();
+            for path in manifests {
+                let json = self.start.read(&path).unwrap_or_default();
+                let json: Value = serde_json::from_str(&json).unwrap_or_default();
+                for (name, script) in json["scripts"].as_object().into_iter().flatten() {
+                    let is_named = words.contains(name) || !OTHER_GOALS.is_match(name);
+                    if let Some(script) = script.as_str().filter(|_| is_named) {
+                        self.shell(script, parent(&path), &inner);
                     }
                 }
             }
-            "npm" | "npx" | "pnpm" | "yarn" | "bun" | "turbo" | "lerna" | "nx" | "run-s"
-            | "run-p" | "npm-run-all" => {
-                const OF_ALL: &str = "--workspaces -ws -w --workspace -r --recursive";
-                let is_of_all = words.iter().any(|word| {
-                    let option = word.split('=').next().unwrap_or_default();
-                    has_word(OF_ALL, option) || has_word("turbo lerna nx", file_name(word))
-                });
-                let mut manifests: Vec<String> =
-                    entered(Some(dir), "package.json").into_iter().collect();
-                if is_of_all {
-                    let all = self.start.paths().iter();
-                    let all = all.filter(|path| {
-                        file_name(path) == "package.json" && !path.contains("node_modules/")
-                    });
-                    manifests.extend(all.take(64).cloned());
-                }
-                for path in manifests {
-                    let json = self.start.read(&path).unwrap_or_default();
-                    let json: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
-                    let scripts = json["scripts"].as_object().into_iter().flatten();
-                    for (name, script) in scripts {
-                        let is_named = words.contains(name) || !OTHER_GOALS.is_match(name);
-                        if let Some(script) = script.as_str().filter(|_| is_named) {
-                            self.shell(script, parent(&path), &inner);
-                        }
-                    }
-                }
-            }
-            _ => {}
         }
     }
 
@@ -467,17 +461,11 @@ impl Walk<'_> {
         match path.split_once('*') {
             None if self.start.is_directory(&path) => vec![path],
             Some((before, "")) => {
-                let below = self
-                    .start
-                    .paths()
-                    .iter()
-                    .filter_map(|path| path.strip_prefix(before)?.split_once('/'));
+                let paths = self.start.paths().iter();
+                let below = paths.filter_map(|path| path.strip_prefix(before)?.split_once('/'));
                 let names: BTreeSet<&str> = below.map(|(name, _)| name).collect();
-                names
-                    .into_iter()
-                    .take(64)
-                    .map(|name| format!("{before}{name}"))
-                    .collect()
+                let names = names.into_iter().take(64);
+                names.map(|name| format!("{before}{name}")).collect()
             }
             _ => Vec::new(),
         }
@@ -485,9 +473,8 @@ impl Walk<'_> {
 
     /// Whether a file says how to run it.
     fn is_program(&self, path: &str) -> bool {
-        self.start
-            .read(path)
-            .is_some_and(|text| text.starts_with("#!"))
+        let text = self.start.read(path);
+        text.is_some_and(|text| text.starts_with("#!"))
     }
 }
 
@@ -495,40 +482,40 @@ impl Walk<'_> {
 #[derive(Debug, Clone, Copy)]
 struct Use {
     runs: bool,
-    /// Whether an interpreter gets the word, so that it may be a directory or without an ending.
+    /// Whether an interpreter gets the word, so that it may be a module, a directory or without an ending.
     loads: bool,
-    is_module: bool,
     configures: bool,
     is_runner: bool,
 }
 
+/// The files that a word without an ending stands for, where it is a module or the name of a script.
+fn modules(path: &str) -> impl Iterator<Item = String> {
+    let endings = "cjs js mjs php pl py rb sh ts".split(' ');
+    let named = endings.map(move |ending| format!("{path}.{ending}"));
+    named.chain([format!("{}.py", path.replace('.', "/"))])
+}
+
 /// Whether another command judges what this one prints; `after` are those that follow.
 fn is_judged(command: &Simple, after: &[&Simple]) -> bool {
-    let is_outer = |other: &&&Simple| !other.is_substitution;
-    let around = after
-        .iter()
-        .find(is_outer)
-        .filter(|_| command.is_substitution);
+    let around = after.iter().find(|other| !other.is_substitution);
+    let around = around.filter(|_| command.is_substitution);
     let judges = |other: &Simple| {
-        other
-            .program()
-            .is_some_and(|program| JUDGES.contains(&program.word))
+        let program = other.program();
+        program.is_some_and(|program| has_word(JUDGES, program.word))
     };
     around.is_some_and(|other| compares(other)) || piped(after).any(judges)
 }
 
 /// The first of these commands, as far as each gets the output of the one before it.
 fn piped<'c>(after: &'c [&Simple]) -> impl Iterator<Item = &'c Simple> {
-    after
-        .iter()
-        .copied()
-        .take_while(|other| other.after == After::Pipe)
+    let after = after.iter().copied();
+    after.take_while(|other| other.after == After::Pipe)
 }
 
 /// Whether a command judges the output of others which its words name, or keeps it in a variable.
 fn compares(command: &Simple) -> bool {
     let program = command.program();
-    program.is_none_or(|program| COMPARING.contains(&program.word))
+    program.is_none_or(|program| has_word(COMPARING, program.word))
 }
 
 fn parent(path: &str) -> &str {

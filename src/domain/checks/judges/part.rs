@@ -52,67 +52,67 @@ impl Part {
         if old == new {
             return None;
         }
-        let mixed = match self {
-            Self::Whole => return Some(Restored::Old),
-            Self::Json(free) => json(old).zip(json(new)).map(|(old, new)| {
-                let write = |value: &Value| serde_json::to_string_pretty(value).ok();
-                mix_values(&old, &new, free).map(|mixed| write(&mixed))
-            }),
-            Self::Toml(free) => toml(old).zip(toml(new)).map(|(old, new)| {
-                let write = |value: &Value| ::toml::to_string(value).ok();
-                mix_values(&old, &new, free).map(|mixed| write(&mixed))
-            }),
-            Self::Ini(free) => {
-                let is_free = |name: &str| {
-                    let first = name.split(['.', ':']).next();
-                    let is_held = has_word(free, &format!("!{name}"));
-                    let is_named = has_word(free, name);
-                    !is_held && (is_named || first.is_some_and(|first| has_word(free, first)))
-                };
-                Some(mix_sections(&ini(old), &ini(new), is_free).map(Some))
+        match self.mixed(old, new) {
+            Some(mixed) => mixed.map(Restored::Mixed),
+            None => Some(Restored::Old),
+        }
+    }
+
+    /// The new file with this part of the old one, `Some(None)` if it is the same in both, and `None` if they cannot be
+    /// mixed.
+    fn mixed(self, old: &str, new: &str) -> Option<Option<String>> {
+        Some(match self {
+            Self::Whole => return None,
+            Self::Json(free) => {
+                let read = |text| serde_json::from_str::<Value>(text).ok();
+                let [old, new] = [read(old)?, read(new)?];
+                old.as_object().zip(new.as_object())?;
+                let mixed = mix_values(&old, &new, free);
+                let mixed = mixed.map(|mixed| serde_json::to_string_pretty(&mixed));
+                mixed.transpose().ok()?
             }
+            Self::Toml(free) => {
+                let read = |text| ::toml::from_str(text).ok();
+                let mixed = mix_values(&read(old)?, &read(new)?, free);
+                mixed
+                    .map(|mixed| ::toml::to_string(&mixed))
+                    .transpose()
+                    .ok()?
+            }
+            Self::Ini(free) => mix_sections(&ini(old), &ini(new), |name| {
+                let first = name.split(['.', ':']).next().unwrap_or_default();
+                let is_held = has_word(free, &format!("!{name}"));
+                !is_held && (has_word(free, name) || has_word(free, first))
+            }),
             Self::GoMod => {
                 let (old, new) = (go_mod(old), go_mod(new));
                 let versions = go_version(&old).zip(go_version(&new));
                 let is_raised = versions.is_some_and(|(old, new)| old < new);
                 let is_free = |name: &str| name == "require" || (name == "go" && is_raised);
-                Some(mix_sections(&old, &new, is_free).map(Some))
+                mix_sections(&old, &new, is_free)
             }
             Self::Lines(free) => {
-                let held = |text: &str| -> Vec<String> {
-                    let lines = text.lines().map(str::trim);
-                    let lines = lines.filter(|line| !line.is_empty() && !free.is_match(line));
-                    lines.map(str::to_owned).collect()
+                let held = |text| {
+                    let lines = str::lines(text).map(str::trim);
+                    lines.filter(|line| !line.is_empty() && !free.is_match(line))
                 };
-                (held(old) == held(new)).then_some(None)
+                return held(old).eq(held(new)).then_some(None);
             }
-            Self::RustTests => Some(rust_tests(old, new).map(Some)),
-        };
-        match mixed {
-            Some(None) => None,
-            Some(Some(Some(text))) => Some(Restored::Mixed(text)),
-            Some(Some(None)) | None => Some(Restored::Old),
-        }
+            Self::RustTests => rust_tests(old, new),
+        })
     }
-}
-
-fn json(text: &str) -> Option<Value> {
-    let value: Value = serde_json::from_str(text).ok()?;
-    value.is_object().then_some(value)
-}
-
-fn toml(text: &str) -> Option<Value> {
-    ::toml::from_str(text).ok()
 }
 
 /// The old value with the free keys as in the new one; `None` if nothing else differs.
 fn mix_values(old: &Value, new: &Value, free: &str) -> Option<Value> {
     let mut mixed = old.clone();
     for path in free.split_whitespace() {
-        match path.strip_prefix('!') {
-            Some(path) => take_over(&mut mixed, Some(old), &keys_of(path)),
-            None => take_over(&mut mixed, Some(new), &keys_of(path)),
-        }
+        let (from, path) = match path.strip_prefix('!') {
+            Some(path) => (old, path),
+            None => (new, path),
+        };
+        let keys: Vec<&str> = path.split('.').collect();
+        take_over(&mut mixed, Some(from), &keys);
     }
     hold_sources(&mut mixed, old, false);
     (!same(&mixed, new)).then_some(mixed)
@@ -143,23 +143,17 @@ fn is_local(dependency: &Value) -> bool {
     }
 }
 
-fn keys_of(path: &str) -> Vec<&str> {
-    path.split('.').collect()
-}
-
 /// An empty table equals a missing one.
 fn same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
-            let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
             let none = Value::Object(Map::new());
-            keys.into_iter().all(|key| {
-                let of = |map: &Map<String, Value>| map.get(key).cloned();
-                match (of(one), of(other)) {
-                    (Some(one), Some(other)) => same(&one, &other),
-                    (Some(only), None) | (None, Some(only)) => only == none,
-                    (None, None) => true,
-                }
+            let mut keys = one.keys().chain(other.keys());
+            keys.all(|key| {
+                same(
+                    one.get(key).unwrap_or(&none),
+                    other.get(key).unwrap_or(&none),
+                )
             })
         }
         (one, other) => one == other,
@@ -170,31 +164,26 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
     let (Some(map), Some((key, rest))) = (into.as_object_mut(), keys.split_first()) else {
         return;
     };
+    let from = from.and_then(Value::as_object);
+    let new = |name: &str| from.and_then(|from| from.get(name));
     if let Some(key) = key.strip_suffix('@') {
-        return take_over_foreign(map, from, key);
+        return take_over_foreign(map, new(key), key);
     }
-    let raised = key.strip_suffix('+');
-    if let Some(key) = raised
-        && map.get(key).and_then(Value::as_str) >= from.and_then(|it| it.get(key)?.as_str())
-    {
-        return;
-    }
-    let names: BTreeSet<String> = match raised.unwrap_or(key) {
-        "*" => {
-            let new = from
-                .and_then(Value::as_object)
-                .into_iter()
-                .flat_map(Map::keys)
-                .cloned();
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let names: BTreeSet<String> = match (key.strip_suffix('+'), *key) {
+        (Some(key), _) if text(map.get(key)) >= text(new(key)) => return,
+        (Some(key), _) => BTreeSet::from([key.to_owned()]),
+        (None, "*") => {
             let held = with_all_it_names(map, "default");
-            held.iter().for_each(|name| hold_feature(map, from, name));
-            let all = map.keys().cloned().chain(new);
-            all.filter(|name| !held.contains(name)).collect()
+            held.iter()
+                .for_each(|name| hold_feature(map, new(name), name));
+            let all = map.keys().chain(from.into_iter().flat_map(Map::keys));
+            all.filter(|name| !held.contains(*name)).cloned().collect()
         }
-        name => BTreeSet::from([name.to_owned()]),
+        (None, key) => BTreeSet::from([key.to_owned()]),
     };
     for name in names {
-        let new = from.and_then(|from| from.get(&name));
+        let new = new(&name);
         if !rest.is_empty() {
             if new.is_some_and(Value::is_object) && !map.contains_key(&name) {
                 map.insert(name.clone(), Value::Object(Map::new()));
@@ -202,30 +191,23 @@ fn take_over(into: &mut Value, from: Option<&Value>, keys: &[&str]) {
             if let Some(inner) = map.get_mut(&name) {
                 take_over(inner, new, rest);
             }
-            continue;
-        }
-        match new {
-            Some(new) => {
-                map.insert(name, new.clone());
-            }
-            None => {
-                map.remove(&name);
-            }
+        } else if let Some(new) = new {
+            map.insert(name, new.clone());
+        } else {
+            map.remove(&name);
         }
     }
 }
 
 /// Takes over the imports from elsewhere. What is taken from the work tree could stand in for what judges it.
-fn take_over_foreign(map: &mut Map<String, Value>, from: Option<&Value>, key: &str) {
+fn take_over_foreign(map: &mut Map<String, Value>, new: Option<&Value>, key: &str) {
     let imports = |value: Option<&Value>| {
         let all = value.and_then(Value::as_object);
         all.cloned().unwrap_or_default()
     };
-    let new = imports(from.and_then(|from| from.get(key)));
-    let mut mixed = imports(map.get(key));
+    let (mut mixed, new) = (imports(map.get(key)), imports(new));
     mixed.retain(|name, was| is_local(was) || new.get(name).is_some_and(is_local));
-    let foreign = new.into_iter().filter(|(_, value)| !is_local(value));
-    mixed.extend(foreign);
+    mixed.extend(new.into_iter().filter(|(_, value)| !is_local(value)));
     map.insert(key.to_owned(), Value::Object(mixed));
 }
 
@@ -243,22 +225,17 @@ fn with_all_it_names(map: &Map<String, Value>, key: &str) -> BTreeSet<String> {
 }
 
 /// Restores the other features that a feature turns on. What it turns on of dependencies is as free as these.
-fn hold_feature(map: &mut Map<String, Value>, from: Option<&Value>, name: &str) {
+fn hold_feature(map: &mut Map<String, Value>, new: Option<&Value>, name: &str) {
     let Some(old) = map.get_mut(name).and_then(Value::as_array_mut) else {
         return;
     };
     let is_of_dependency = |word: &Value| {
-        word.as_str()
-            .is_some_and(|word| word.starts_with("dep:") || word.contains('/'))
+        let word = word.as_str();
+        word.is_some_and(|word| word.starts_with("dep:") || word.contains('/'))
     };
-    let new = from
-        .and_then(|it| it.get(name)?.as_array())
-        .into_iter()
-        .flatten();
-    let mut mixed: Vec<Value> = new
-        .filter(|word| is_of_dependency(word) || old.contains(word))
-        .cloned()
-        .collect();
+    let new = new.and_then(Value::as_array).into_iter().flatten();
+    let is_free = |word: &&Value| is_of_dependency(word) || old.contains(word);
+    let mut mixed: Vec<Value> = new.filter(is_free).cloned().collect();
     old.retain(|word| !is_of_dependency(word) && !mixed.contains(word));
     mixed.append(old);
     *old = mixed;
@@ -270,21 +247,18 @@ fn mix_sections(old: &Sections, new: &Sections, is_free: impl Fn(&str) -> bool) 
     let decide = |sections: &Sections| -> BTreeMap<String, String> {
         let mut all: BTreeMap<String, String> = BTreeMap::new();
         for (name, text) in sections.iter().filter(|(name, _)| !is_free(name)) {
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let lines: Vec<&str> = lines.filter(|line| !line.starts_with(['#', ';'])).collect();
-            all.entry(name.clone())
-                .or_default()
-                .push_str(&lines.join("\n"));
+            let lines = text.lines().map(str::trim);
+            let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+            let text = all.entry(name.clone()).or_default();
+            text.push_str(&lines.collect::<Vec<_>>().join("\n"));
         }
         all.retain(|_, text| !text.is_empty());
         all
     };
-    if decide(old) == decide(new) {
-        return None;
-    }
     let kept = old.iter().filter(|(name, _)| !is_free(name));
     let taken = new.iter().filter(|(name, _)| is_free(name));
-    Some(kept.chain(taken).map(|(_, text)| text.as_str()).collect())
+    let mixed = kept.chain(taken).map(|(_, text)| text.as_str());
+    (decide(old) != decide(new)).then(|| mixed.collect())
 }
 
 /// The sections of an INI file with their headers; the text above the first header has no name.
@@ -292,9 +266,7 @@ fn ini(text: &str) -> Sections {
     let mut sections: Sections = vec![(String::new(), String::new())];
     for line in text.lines() {
         let name = line.strip_prefix('[').and_then(|line| line.split_once(']'));
-        if let Some((name, _)) = name {
-            sections.push((name.trim().to_owned(), String::new()));
-        }
+        sections.extend(name.map(|(name, _)| (name.trim().to_owned(), String::new())));
         if let Some((_, section)) = sections.last_mut() {
             section.push_str(line);
             section.push('\n');

@@ -59,6 +59,25 @@ const PROJECTS: &[Project] = &[
         new_work: "src/new.rs crates/b/src/lib.rs tests/new.rs docs/new.md CHANGELOG.md tests/common/mod.rs",
     },
     Project {
+        check: "cargo test && cargo run -q -p gate -- src && perl -MGate -Ilib t.pl",
+        files: &[
+            (
+                "Cargo.toml",
+                "[dependencies]\ncore = { path = 'core' }\n[dev-dependencies]\nkit = { path = 'kit' }\ncore = { path = 'core' }\n",
+            ),
+            ("gate/Cargo.toml", "[package]\nname = \"gate\"\n"),
+            ("gate/src/main.rs", ""),
+            ("kit/src/lib.rs", ""),
+            ("core/src/lib.rs", ""),
+            ("lib/Gate.pm", ""),
+            ("lib/Calc.pm", ""),
+        ],
+        judge: "gate/src/main.rs kit/src/lib.rs lib/Gate.pm",
+        work: "core/src/lib.rs src/lib.rs lib/Calc.pm",
+        new_judge: "kit/src/more.rs",
+        new_work: "core/src/more.rs",
+    },
+    Project {
         check: "python -m pytest -q && mypy src && ruff check .",
         files: &[
             ("setup.cfg", "[tool:pytest]\ntestpaths =\n    verify\n"),
@@ -330,6 +349,34 @@ fn a_source_that_only_tests_import_helps_them_if_it_asserts() {
     ] {
         let text = tree.read(path).unwrap_or_default();
         assert_eq!(judges.is_helper(path, &text, &tree), expected, "{path}");
+    }
+}
+
+#[test]
+fn a_package_that_the_product_imports_is_the_product_whatever_its_name_is() {
+    let tree = Tree::of(&[
+        ("main.py", "from checks.rules import rule\n"),
+        ("checks/rules.py", ""),
+        ("checks/test_rules.py", ""),
+        ("qa/lint.py", ""),
+        ("test_main.py", "import qa\n"),
+        ("cmd/app/main.go", "import (\n\t\"m/hack\"\n)\n"),
+        ("hack/fix.go", ""),
+        ("ci/run.py", "from ci import steps\n"),
+        ("ci/steps.py", ""),
+        ("app.py", "import ci\n"),
+    ]);
+    let judges = Judges::of(["pytest && python ci/run.py"], &tree, &[], &[]);
+    for (path, expected) in [
+        ("checks/rules.py", true),
+        ("checks/new.py", true),
+        ("checks/test_rules.py", false),
+        ("qa/lint.py", false),
+        ("hack/fix.go", true),
+        ("ci/run.py", false),
+        ("ci/steps.py", false),
+    ] {
+        assert_eq!(judges.is_of_product(path, &tree), expected, "{path}");
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the configuration of test runners names.
 
-use super::{PRODUCT, Walk, parent};
+use super::{PRODUCT, Walk, modules, parent};
 use crate::checks::judges::imports::importers;
 use crate::checks::judges::is_product_source;
 use crate::command_line::entered;
 use crate::pattern::Pattern;
-use crate::text::has_word;
+use crate::text::{file_name, has_word};
+use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Files that configure test runners.
 const CONFIGURATIONS: &str = "setup.cfg pytest.ini tox.ini pyproject.toml package.json .mocharc.yml .mocharc.yaml
@@ -58,20 +60,36 @@ impl Walk<'_> {
 
     /// Notes a file that a test runner loads.
     fn loaded(&mut self, named: &str) {
-        let mut files = self.modules(named);
-        files.push(named.to_owned());
-        files.retain(|path| {
+        let files = modules(named).chain([named.to_owned()]).filter(|path| {
             let is_of_product = || importers(path, self.start).any(|(it, _)| is_product_source(it));
             self.start.is_file(path) && !is_of_product()
         });
         self.found.programs.extend(files);
     }
 
-    /// The files that a word without an ending stands for, where it is a module or the name of a script.
-    pub(super) fn modules(&self, path: &str) -> Vec<String> {
-        let dotted = path.replace('.', "/");
-        let endings = "cjs js mjs php pl py rb sh ts".split(' ');
-        let named = endings.map(|ending| format!("{path}.{ending}"));
-        named.chain([format!("{dotted}.py")]).collect()
+    /// Notes the packages of a workspace of cargo that only its tests use.
+    pub(super) fn dev_dependencies(&mut self) {
+        let (mut of_tests, mut others) = (BTreeSet::new(), BTreeSet::new());
+        let manifests = self.start.paths().iter();
+        for path in manifests
+            .filter(|path| file_name(path) == "Cargo.toml")
+            .take(64)
+        {
+            let text = self.start.read(path).unwrap_or_default();
+            let manifest: Value = toml::from_str(&text).unwrap_or_default();
+            for key in ["dev-dependencies", "dependencies", "build-dependencies"] {
+                let dependencies = manifest[key].as_object().into_iter().flatten();
+                let paths = dependencies.filter_map(|(_, it)| it["path"].as_str());
+                let all = if key.starts_with("dev") {
+                    &mut of_tests
+                } else {
+                    &mut others
+                };
+                all.extend(paths.filter_map(|dir| entered(Some(parent(path)), dir)));
+            }
+        }
+        let has_program = |dir: &&String| self.start.is_file(&format!("{dir}/src/main.rs"));
+        let only = of_tests.difference(&others).filter(|dir| !has_program(dir));
+        self.found.programs.extend(only.cloned());
     }
 }
