@@ -64,25 +64,20 @@ impl KeptOutput {
         let Middle { first, line, found } = self.middle;
         // A line that is cut is left out, or kept as a whole if it is one of those lines.
         let (head_lines, of_head) = at_last_line(&head);
-        let (of_tail, tail_lines) = after_first_line(&tail);
-        let (mut start, mut end) = (head.as_slice(), tail.as_slice());
-        let (mut before, mut after) = (String::new(), String::new());
-        match first {
-            Some(first) => {
-                start = head_lines;
-                before = around_tests(&[of_head, &first].concat());
-                if !line.is_empty() && !tail_lines.is_empty() {
-                    end = tail_lines;
-                    after = around_tests(&[&line, of_tail].concat());
-                }
-            }
-            None => {
-                let whole = around_tests(&[of_head, &line, of_tail].concat());
-                if !whole.is_empty() {
-                    (start, before, end) = (head_lines, whole, tail_lines);
-                }
-            }
-        }
+        let (of_tail, tail_lines) = match &first {
+            Some(_) if line.is_empty() => (&[][..], &tail[..]),
+            _ => after_first_line(&tail),
+        };
+        let cut = match first {
+            Some(first) => [[of_head, &first].concat(), [&line, of_tail].concat()],
+            None => [[of_head, &line, of_tail].concat(), Vec::new()],
+        };
+        let [before, after] = cut.map(|line| around_tests(&line));
+        let (start, end) = if head_lines.is_empty() && tail_lines.is_empty() {
+            (&head[..], &tail[..])
+        } else {
+            (head_lines, tail_lines)
+        };
         format!(
             "{}\n[… {omitted} bytes cut …]\n{before}{found}{after}{}",
             clean_text(start),

@@ -7,7 +7,8 @@ mod reports;
 use crate::domain::attempt::FailedCheck;
 use crate::domain::checks::Matcher;
 use crate::domain::checks::verdict::{
-    Check, CheckKind, CheckOutcome, CheckResult, Evidence, MAX_EXCERPT, Verdict, ordered, verdict,
+    Check, CheckKind, CheckOutcome, CheckResult, Evidence, HISTORY_ERRORS, MAX_EXCERPT, Verdict,
+    ordered, verdict,
 };
 use crate::domain::checks::{FailingCheck, excerpts, hints, unwrapped};
 use crate::domain::duration::millis;
@@ -23,6 +24,7 @@ use crate::secrets::redact::Redactor;
 use crate::secrets::redact_stream::Redacting;
 use kept_output::KeptOutput;
 pub use own_home::OwnHome;
+use reports::EarlierReports;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -33,9 +35,6 @@ use std::time::Duration;
 
 /// Maximum number of bytes that are read of a script's first line.
 const FIRST_LINE: u64 = 256;
-
-/// Maximum number of errors of an attempt that its history keeps.
-const ERRORS: usize = crate::domain::checks::verdict::HISTORY_ERRORS;
 
 /// The environment in which checks run.
 #[derive(Debug)]
@@ -157,20 +156,17 @@ impl Verification {
     /// One line for each of the first errors. The first error of each failing check precedes the second of
     /// any.
     pub fn errors(&self) -> Vec<String> {
-        let ranked = (0..ERRORS).flat_map(|rank| {
-            self.results
-                .iter()
-                .filter_map(move |result| result.errors.get(rank))
-        });
-        ranked.take(ERRORS).cloned().collect()
+        let of_rank = |rank| {
+            let results = self.results.iter();
+            results.filter_map(move |result| result.errors.get(rank))
+        };
+        let ranked = (0..HISTORY_ERRORS).flat_map(of_rank);
+        ranked.take(HISTORY_ERRORS).cloned().collect()
     }
 
     /// Names of the failed checks.
     pub fn failing_checks(&self) -> Vec<String> {
-        let failing = self
-            .results
-            .iter()
-            .filter(|result| result.outcome.is_failure());
+        let failing = self.results.iter().filter(|it| it.outcome.is_failure());
         failing.map(|result| result.name.clone()).collect()
     }
 
@@ -187,21 +183,19 @@ impl Verification {
 
 /// The permit to commit a tree when no check is configured.
 pub fn permit_unchecked(checks: &[Check], tree: &Fingerprint) -> Option<Committable> {
-    checks
-        .is_empty()
-        .then(|| Committable::no_checks(tree.clone()))
+    let is_unchecked = checks.is_empty();
+    is_unchecked.then(|| Committable::no_checks(tree.clone()))
 }
 
 fn skip_reason(results: &[CheckResult]) -> Option<&'static str> {
-    let aborted = results
-        .iter()
-        .any(|result| result.outcome == CheckOutcome::Aborted);
-    let broken =
+    let is_aborted = |result: &CheckResult| result.outcome == CheckOutcome::Aborted;
+    let is_broken =
         |result: &CheckResult| result.kind == CheckKind::Build && result.outcome.is_failure();
-    if aborted {
+    if results.iter().any(is_aborted) {
         Some("the run was stopped")
     } else {
-        results.iter().any(broken).then_some("the build failed")
+        let is_broken = results.iter().any(is_broken);
+        is_broken.then_some("the build failed")
     }
 }
 
@@ -212,35 +206,25 @@ async fn run_check(
     on_progress: &mut dyn FnMut(Progress<'_>),
 ) -> (CheckResult, String) {
     let name = (context.log)(number, &file_name(&check.name));
-    let before = check
-        .junit
-        .as_deref()
-        .and_then(|glob| reports::EarlierReports::record(context.work_tree, glob));
+    let before = check.junit.as_deref();
+    let before = before.and_then(|glob| EarlierReports::record(context.work_tree, glob));
     let mut logged = run_logged(check, context, &name).await;
-    let failed = logged.ended.exit != Exit::Code(0);
-    let is_refused = |path: &str| context.own_home.is_made_for(path, context.env);
-    if failed && logged.refused.as_deref().is_some_and(is_refused) {
+    let refused = logged.refused.as_deref();
+    let refused = refused.filter(|_| logged.ended.exit != Exit::Code(0));
+    if refused.is_some_and(|path| context.own_home.is_made_for(path, context.env)) {
         let what = "it creates files at the top of the home directory, so it runs with a home of its own that links to everything in yours";
         on_progress(Progress::Odd(check, what.to_owned()));
         // A log is only written where none is.
         let _ = fs::remove_file(context.run_dir.join(&name));
         logged = run_logged(check, context, &name).await;
     }
-    let Logged {
-        ended,
-        output,
-        is_whole,
-        refused,
-        lost,
-    } = logged;
-    if let Some(why) = lost {
+    if let Some(why) = logged.lost {
         on_progress(Progress::LogLost(why));
     }
+    let ended = logged.ended;
     if !ended.leaked.is_empty() {
         on_progress(Progress::Leaked(check, ended.leaked.len()));
     }
-    let elapsed_ms = millis(ended.elapsed);
-    let root = context.work_tree.display().to_string();
     let outcome = outcome(&ended.exit);
     let before = before.filter(|_| outcome != CheckOutcome::Aborted);
     let mut tell = |what| on_progress(Progress::Odd(check, what));
@@ -249,23 +233,23 @@ async fn run_check(
     let matchers = matchers.and_then(|file| context.matchers.get(file));
     let directories = context.directories.get(&check.name);
     let evidence = Evidence {
-        output: &output,
-        is_whole,
+        output: &logged.output,
+        is_whole: logged.is_whole,
         report: report.as_ref(),
         as_committed: context.as_committed.contains_key(&check.name),
         matchers: matchers.map_or(&[], Vec::as_slice),
         directories: directories.map_or(&[], Vec::as_slice),
-        root: &root,
+        root: &context.work_tree.display().to_string(),
         is_file: |root, path| Path::new(root).join(path).is_file(),
         files: reports::files,
     };
-    let mut result = CheckResult::of_evidence(check, outcome, &evidence, elapsed_ms);
+    let mut result = CheckResult::of_evidence(check, outcome, &evidence, millis(ended.elapsed));
     explain_line_endings(&mut result.outcome, context.work_tree);
     result.log = Some(name);
-    if let Some(path) = &refused {
+    if let Some(path) = &logged.refused {
         result.note_refused(path);
     }
-    (result, output)
+    (result, logged.output)
 }
 
 /// A command of a check that has ended.
@@ -319,6 +303,10 @@ async fn run_logged(check: &Check, context: &CheckContext<'_>, name: &str) -> Lo
 }
 
 fn outcome(exit: &Exit) -> CheckOutcome {
+    let not_started = |why: &str| CheckOutcome::NotStarted {
+        program: "sh".into(),
+        why: why.to_owned(),
+    };
     match exit {
         Exit::Code(0) => CheckOutcome::Passed,
         Exit::Code(exit) => CheckOutcome::Failed { exit: *exit },
@@ -327,14 +315,8 @@ fn outcome(exit: &Exit) -> CheckOutcome {
             after_ms: millis(*after),
         },
         Exit::Dismissed | Exit::Cancelled(_) => CheckOutcome::Aborted,
-        Exit::NotFound => CheckOutcome::NotStarted {
-            program: "sh".into(),
-            why: "there is no sh".into(),
-        },
-        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => CheckOutcome::NotStarted {
-            program: "sh".into(),
-            why: why.clone(),
-        },
+        Exit::NotFound => not_started("there is no sh"),
+        Exit::NotExecutable { why } | Exit::SpawnFailed { why } => not_started(why),
     }
 }
 
@@ -360,34 +342,24 @@ fn has_windows_line_endings(script: &Path) -> bool {
 }
 
 fn failing_output(results: &[CheckResult], outputs: &[String]) -> String {
-    let failing: Vec<FailingCheck<'_>> = results
-        .iter()
-        .zip(outputs)
-        .filter(|(result, _)| result.outcome.is_failure())
-        .map(|(result, output)| FailingCheck {
-            name: &result.name,
-            output,
-            outcome: &result.outcome,
-        })
-        .collect();
-    excerpts(&failing, MAX_EXCERPT)
+    let failing = results.iter().zip(outputs);
+    let failing = failing.filter(|(result, _)| result.outcome.is_failure());
+    let failing = failing.map(|(result, output)| FailingCheck {
+        name: &result.name,
+        output,
+        outcome: &result.outcome,
+    });
+    excerpts(&failing.collect::<Vec<_>>(), MAX_EXCERPT)
 }
 
 /// A check's name in a form for file names.
 fn file_name(name: &str) -> String {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = name.chars().map(safe).take(40).collect();
-    let name = name.trim_matches('-').to_ascii_lowercase();
-    if name.is_empty() {
-        "check".into()
-    } else {
-        name
+    let is_unsafe = |c: char| !(c.is_ascii_alphanumeric() || c == '-');
+    let name: String = name.chars().take(40).collect();
+    let name = name.replace(is_unsafe, "-").to_ascii_lowercase();
+    match name.trim_matches('-') {
+        "" => "check".into(),
+        name => name.into(),
     }
 }
 

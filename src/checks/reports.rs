@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 const MAX_REPORTS: usize = 200;
 const MAX_LOOKED_AT: usize = 200_000;
 
-/// The identity and the times of a file. A different value means that it was written.
-type FileStamp = (u64, u64, u64, i64, i64, i64, i64);
+/// The identity, the size and the times of a file. A different value means that it was written.
+type FileStamp = ([u64; 3], [i64; 4]);
 
 /// The reports that existed before the check started.
 pub(super) struct EarlierReports {
@@ -38,33 +38,31 @@ impl EarlierReports {
     /// `tell`.
     pub(super) fn written(self, work_tree: &Path, tell: &mut dyn FnMut(String)) -> Option<Report> {
         let mut all: Option<Report> = None;
-        let mut number = 0;
-        for (path, mark) in matching(work_tree, &self.glob) {
-            if self.marks.get(&path) == Some(&mark) {
-                continue;
-            }
-            number += 1;
-            if number > MAX_REPORTS {
-                tell(format!("only the first {MAX_REPORTS} reports are read"));
-                break;
-            }
+        let is_written = |(path, mark): &(PathBuf, FileStamp)| self.marks.get(path) != Some(mark);
+        let written = matching(work_tree, &self.glob).filter(is_written);
+        let written: Vec<_> = written.take(MAX_REPORTS + 1).collect();
+        for (path, _) in written.iter().take(MAX_REPORTS) {
             let shown = path.display();
-            match contents(&work_tree.join(&path)) {
-                Ok(bytes) => {
-                    let mut report = read(&bytes, &work_tree.display().to_string());
-                    if let Some(problem) = report.problem.take() {
-                        tell(format!("the report {shown}: {problem}"));
-                    }
-                    match &mut all {
-                        Some(all) => all.join(report),
-                        None => all = Some(report),
-                    }
+            let bytes = match contents(&work_tree.join(path)) {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tell(format!("the report {shown} cannot be read: {error}"));
+                    continue;
                 }
-                Err(error) => tell(format!("the report {shown} cannot be read: {error}")),
+            };
+            let mut report = read(&bytes, &work_tree.display().to_string());
+            if let Some(problem) = report.problem.take() {
+                tell(format!("the report {shown}: {problem}"));
+            }
+            match &mut all {
+                Some(all) => all.join(report),
+                None => all = Some(report),
             }
         }
-        if number == 0 {
-            tell("it wrote no report that its `junit` names".to_owned());
+        match written.len() {
+            0 => tell("it wrote no report that its `junit` names".to_owned()),
+            1..=MAX_REPORTS => {}
+            _ => tell(format!("only the first {MAX_REPORTS} reports are read")),
         }
         all
     }
@@ -85,12 +83,11 @@ fn matching<'a>(
         .take(MAX_LOOKED_AT)
         .filter_map(move |entry| {
             let path = entry.path().strip_prefix(work_tree).ok()?;
-            if !glob.is_match(path) {
-                return None;
-            }
-            let metadata = fs::symlink_metadata(entry.path()).ok()?;
-            let mark = mark(&metadata);
-            metadata.is_file().then(|| (path.to_path_buf(), mark))
+            let metadata = glob
+                .is_match(path)
+                .then(|| fs::symlink_metadata(entry.path()));
+            let metadata = metadata?.ok().filter(Metadata::is_file)?;
+            Some((path.to_path_buf(), mark(&metadata)))
         })
 }
 
@@ -113,16 +110,8 @@ pub(super) fn files(work_tree: &str) -> Vec<String> {
 }
 
 fn mark(of: &Metadata) -> FileStamp {
-    let times = (of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec());
-    (
-        of.dev(),
-        of.ino(),
-        of.len(),
-        times.0,
-        times.1,
-        times.2,
-        times.3,
-    )
+    let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];
+    ([of.dev(), of.ino(), of.len()], times)
 }
 
 /// Reads at most one byte more than the maximum size of a report. A link or pipe in its place is refused.

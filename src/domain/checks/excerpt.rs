@@ -47,41 +47,39 @@ pub fn excerpt(output: &str, budget: usize) -> String {
     let lines = fold::fold(body, (budget / 10).min(MAX_LINE));
     let head = names_within(listed, body, budget * 2 / 5);
     let rest = budget - head.chars().count();
-    let body = Selection::new(&lines, rest).fill(head.is_empty()).render();
+    let selection = Selection {
+        lines: &lines,
+        keep: vec![false; lines.len()],
+        left: rest,
+    };
+    let body = selection.fill(head.is_empty()).render();
     text::cap_chars(&(head + &body), budget).into_owned()
 }
 
 /// The excerpts of several failed checks, each under a heading with its name and outcome, together at most
 /// `budget` characters. What one check does not need of its share goes to the others.
 pub fn excerpts(checks: &[FailingCheck<'_>], budget: usize) -> String {
-    let headings: Vec<String> = checks
-        .iter()
-        .map(|check| format!("### {}: {}\n", check.name, check.outcome))
-        .collect();
-    let fixed: usize = headings
-        .iter()
-        .map(|heading| heading.chars().count() + 2)
-        .sum();
+    let headings = checks.iter();
+    let headings = headings.map(|check| format!("### {}: {}\n", check.name, check.outcome));
+    let headings: Vec<String> = headings.collect();
+    let fixed: usize = headings.iter().map(|it| it.chars().count() + 2).sum();
     let Some(free) = budget.checked_sub(fixed) else {
         return text::cap_chars(&headings.concat(), budget).into_owned();
     };
-    let needs: Vec<usize> = checks
-        .iter()
-        .map(|check| excerpt(check.output, usize::MAX).chars().count())
-        .collect();
-    let shares = shared(&needs, free);
-    let parts = checks
-        .iter()
-        .zip(&headings)
-        .zip(shares)
-        .map(|((check, heading), share)| {
-            let body = excerpt(check.output, share);
-            if body.is_empty() {
-                format!("{heading}(no output)")
+    let whole = |check: &FailingCheck<'_>| excerpt(check.output, usize::MAX).chars().count();
+    let needs: Vec<usize> = checks.iter().map(whole).collect();
+    let shares = shared(&needs, free).into_iter();
+    let parts = checks.iter().zip(headings).zip(shares);
+    let parts = parts.map(|((check, heading), share)| {
+        let body = excerpt(check.output, share);
+        let is_none = body.is_empty();
+        heading
+            + if is_none {
+                "(no output)"
             } else {
-                format!("{heading}{body}")
+                body.as_str()
             }
-        });
+    });
     let whole = parts.collect::<Vec<_>>().join("\n\n");
     text::cap_chars(&whole, budget).into_owned()
 }
@@ -90,16 +88,12 @@ pub fn excerpts(checks: &[FailingCheck<'_>], budget: usize) -> String {
 /// others.
 fn shared(needs: &[usize], total: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..needs.len()).collect();
-    order.sort_by_key(|index| needs.get(*index).copied());
+    order.sort_by_key(|index| needs[*index]);
     let mut shares = vec![0; needs.len()];
     let mut left = total;
-    for (done, index) in order.iter().enumerate() {
-        let even = left / (needs.len() - done);
-        let share = needs.get(*index).copied().unwrap_or_default().min(even);
-        if let Some(slot) = shares.get_mut(*index) {
-            *slot = share;
-        }
-        left -= share;
+    for (done, index) in order.into_iter().enumerate() {
+        shares[index] = needs[index].min(left / (needs.len() - done));
+        left -= shares[index];
     }
     shares
 }
@@ -119,19 +113,11 @@ fn tail_only(text: &str, budget: usize) -> String {
 
 /// The list of tests at the start of an output that is itself an excerpt, and the lines after it.
 fn own_list<'a, 'b>(lines: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
-    let begins = lines
-        .first()
-        .is_some_and(|it| it.starts_with(LIST) && it.ends_with("):"));
-    let names = lines
-        .iter()
-        .skip(1)
-        .take_while(|line| line.starts_with("- "))
-        .count();
-    if begins && names > 0 {
-        lines.split_at(names + 1)
-    } else {
-        (&[], lines)
-    }
+    let is_heading = |line: &&str| line.starts_with(LIST) && line.ends_with("):");
+    let below = lines.iter().skip(1);
+    let names = below.take_while(|line| line.starts_with("- ")).count();
+    let heading = lines.first().filter(|line| names > 0 && is_heading(line));
+    lines.split_at(heading.map_or(0, |_| names + 1))
 }
 
 /// An existing list is kept if it fits, because the output below it no longer contains all the failures that
@@ -146,65 +132,51 @@ fn names_within(listed: &[&str], body: &[&str], budget: usize) -> String {
         .iter()
         .skip(1)
         .filter(|line| !line.ends_with(" failing)"));
-    failing.extend(
-        singly
-            .filter_map(|line| line.strip_prefix("- "))
-            .map(str::to_owned),
-    );
+    let names = singly.filter_map(|line| line.strip_prefix("- "));
+    failing.extend(names.map(str::to_owned));
     name_list(&failing, budget)
 }
 
 /// The failed tests one by one, or counted by file, or as many as fit.
 fn name_list(failing: &BTreeSet<String>, budget: usize) -> String {
-    if failing.is_empty() {
-        return String::new();
-    }
     let heading = format!("{LIST}{}):\n", grouped(failing.len()));
-    let each: Vec<String> = failing.iter().map(|name| format!("- {name}\n")).collect();
-    let Some(room) = budget.checked_sub(heading.chars().count() + 1) else {
+    let room = budget.checked_sub(heading.chars().count() + 1);
+    let Some(room) = room.filter(|_| !failing.is_empty()) else {
         return String::new();
     };
-    let total: usize = each.iter().map(|line| line.chars().count()).sum();
-    if total <= room {
-        return heading + &each.concat() + "\n";
+    let each: String = failing.iter().map(|name| format!("- {name}\n")).collect();
+    if each.chars().count() <= room {
+        return heading + &each + "\n";
     }
     let mut groups: BTreeMap<&str, usize> = BTreeMap::new();
     for name in failing {
         *groups.entry(group_of(name)).or_default() += 1;
     }
-    let counted: Vec<String> = groups
-        .iter()
-        .map(|(group, n)| format!("- {group} ({n} failing)\n"))
-        .collect();
     let mut list = heading;
     let mut left = room.saturating_sub(NOTICE);
-    for (done, line) in counted.iter().enumerate() {
+    for (done, (group, n)) in groups.iter().enumerate() {
+        let line = format!("- {group} ({n} failing)\n");
         let Some(rest) = left.checked_sub(line.chars().count()) else {
-            list.push_str(&format!("- … and {} more\n", counted.len() - done));
+            list.push_str(&format!("- … and {} more\n", groups.len() - done));
             break;
         };
         left = rest;
-        list.push_str(line);
+        list.push_str(&line);
     }
     list + "\n"
 }
 
 /// The file, module or suite at the start of a test's name.
 fn group_of(name: &str) -> &str {
-    let cut = [" › ", " > "]
-        .iter()
-        .find_map(|by| name.split_once(by).map(|it| it.0));
+    let suite = [" › ", " > "].iter().find_map(|by| name.split_once(by));
+    let is_python = name.contains(".py::");
     let module = || {
-        if name.contains(".py::") {
-            name.split_once("::")
-        } else {
-            name.rsplit_once("::")
-        }
-        .map(|it| it.0)
+        name.split_once("::")
+            .filter(|_| is_python)
+            .or(name.rsplit_once("::"))
     };
-    cut.or_else(module)
-        .or_else(|| name.split_once('/').map(|it| it.0))
-        .unwrap_or(name)
+    let group = suite.or_else(module).or_else(|| name.split_once('/'));
+    group.map_or(name, |(group, _)| group)
 }
 
 /// The output lines selected for the excerpt, chosen until the budget is spent.
@@ -214,81 +186,57 @@ struct Selection<'a> {
     left: usize,
 }
 
-impl<'a> Selection<'a> {
-    fn new(lines: &'a [Cow<'a, str>], budget: usize) -> Self {
-        Self {
-            lines,
-            keep: vec![false; lines.len()],
-            left: budget,
-        }
-    }
-
+impl Selection<'_> {
     /// Lines are chosen in order of importance and shown in the order of the output.
     fn fill(mut self, name_failures: bool) -> Self {
         let budget = self.left;
         let count = self.lines.len();
         let blocks = blocks::find(self.lines);
-        self.take_last(count, budget / 3);
+        self.take((0..count).rev(), budget / 3);
         // The last failure is often above a long summary, which fills the lines chosen so far.
         let hidden = blocks.iter().rev().find(|block| !self.shows(block));
         if let Some(last) = hidden {
-            self.take_first(last.clone(), budget / 4);
+            self.take(last.clone(), budget / 4);
         }
         if let Some(first) = blocks.first() {
-            self.take_first(first.clone(), budget / 5);
+            self.take(first.clone(), budget / 5);
         }
         if name_failures {
             let mut room = budget / 5;
             for block in &blocks {
-                room = room.saturating_sub(self.take_first(block.start..block.start + 1, room));
+                room = room.saturating_sub(self.take(block.start..block.start + 1, room));
             }
         }
         for (done, block) in blocks.iter().enumerate() {
             let even = self.left / (blocks.len() - done);
-            self.take_first(block.clone(), even.max(300));
+            self.take(block.clone(), even.max(300));
         }
-        self.take_last(count, self.left);
-        self.take_first(0..count, self.left);
+        self.take((0..count).rev(), self.left);
+        self.take(0..count, self.left);
         self
     }
 
     fn shows(&self, range: &Range<usize>) -> bool {
-        self.keep
-            .get(range.clone())
-            .is_some_and(|lines| lines.iter().all(|kept| *kept))
+        let lines = self.keep.get(range.clone()).unwrap_or_default();
+        lines.iter().all(|kept| *kept)
     }
 
-    /// Keeps lines from the start of `range` while they cost at most `limit`, and returns the cost.
-    fn take_first(&mut self, range: Range<usize>, limit: usize) -> usize {
-        self.take(range, limit)
-    }
-
-    /// Keeps lines before `end`, from the last one upwards.
-    fn take_last(&mut self, end: usize, limit: usize) -> usize {
-        self.take((0..end).rev(), limit)
-    }
-
+    /// Keeps lines while they cost at most `limit`, and returns the cost.
     fn take(&mut self, range: impl Iterator<Item = usize>, limit: usize) -> usize {
         let limit = limit.min(self.left);
         let mut spent = 0;
-        let mut opened = false;
         for index in range {
-            let (Some(line), Some(kept)) = (self.lines.get(index), self.keep.get(index)) else {
-                break;
-            };
-            if *kept {
+            if self.keep[index] {
                 continue;
             }
             // Each run of kept lines may need a notice on both sides.
-            let price = cost(line) + if opened { 0 } else { 2 * NOTICE };
+            let notices = if spent == 0 { 2 * NOTICE } else { 0 };
+            let price = cost(&self.lines[index]) + notices;
             if spent + price > limit {
                 break;
             }
-            opened = true;
             spent += price;
-            if let Some(kept) = self.keep.get_mut(index) {
-                *kept = true;
-            }
+            self.keep[index] = true;
         }
         self.left -= spent;
         spent

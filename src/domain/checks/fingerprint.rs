@@ -18,32 +18,28 @@ pub fn check_fingerprint(name: &str, outcome: &CheckOutcome, output: &str) -> St
     let material: BTreeSet<String> = if failing.is_empty() {
         sides(&lines).filter_map(normalise::line).collect()
     } else {
-        let said = blocks::find(&lines).into_iter().flat_map(|block| {
-            lines
-                .get(block)
-                .unwrap_or_default()
-                .iter()
-                .filter_map(|line| normalise::line(line))
-        });
+        let blocks = blocks::find(&lines).into_iter();
+        let said = blocks.flat_map(|block| lines.get(block).unwrap_or_default());
+        let said = said.filter_map(|line| normalise::line(line));
         let named = failing
             .iter()
             .map(|name| format!("test {}", normalised_name(name)));
         said.chain(named).collect()
     };
-    let mut hasher = blake3::Hasher::new();
-    field(&mut hasher, name);
-    field(&mut hasher, &kind(outcome));
-    for line in &material {
-        field(&mut hasher, line);
-    }
-    digest(&hasher)
+    // How it ended, without durations.
+    let end = match outcome {
+        CheckOutcome::TimedOut { .. } => "timed out".to_owned(),
+        other => other.to_string(),
+    };
+    let all = [name, &end].into_iter();
+    combined(all.chain(material.iter().map(String::as_str)))
 }
 
 /// One fingerprint for the fingerprints of several checks, in order.
 pub fn combined<'a>(each: impl Iterator<Item = &'a str>) -> String {
     let mut hasher = blake3::Hasher::new();
     each.for_each(|one| field(&mut hasher, one));
-    digest(&hasher)
+    hasher.finalize().to_hex().chars().take(32).collect()
 }
 
 fn normalised_name(name: &str) -> String {
@@ -52,32 +48,12 @@ fn normalised_name(name: &str) -> String {
 
 fn sides<'a>(lines: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let tail = lines.len().saturating_sub(SIDE).max(SIDE);
-    lines
-        .iter()
-        .take(SIDE)
-        .chain(lines.iter().skip(tail))
-        .copied()
-}
-
-/// How the check ended, without durations.
-fn kind(outcome: &CheckOutcome) -> String {
-    match outcome {
-        CheckOutcome::Passed => "passed".to_owned(),
-        CheckOutcome::Failed { exit } => format!("exit {exit}"),
-        CheckOutcome::Signalled { signal } => format!("signal {signal}"),
-        CheckOutcome::TimedOut { .. } => "timed out".to_owned(),
-        CheckOutcome::NotStarted { why, .. } => format!("not started: {why}"),
-        CheckOutcome::Aborted => "aborted".to_owned(),
-        CheckOutcome::Skipped { .. } => "skipped".to_owned(),
-    }
+    let (start, end) = (lines.iter().take(SIDE), lines.iter().skip(tail));
+    start.chain(end).copied()
 }
 
 /// The length comes first, so that different lists of fields never hash the same bytes.
 fn field(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&(text.len() as u64).to_le_bytes());
     hasher.update(text.as_bytes());
-}
-
-fn digest(hasher: &blake3::Hasher) -> String {
-    hasher.finalize().to_hex().chars().take(32).collect()
 }

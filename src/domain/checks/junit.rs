@@ -4,7 +4,7 @@
 //! Neither nesting nor declared entities can make it use more resources than the length of the text warrants.
 
 use super::counts::Counts;
-use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Severity, Sink, WorkTree};
+use super::diagnostic::{self, Diagnostic, Location, MAX_DIAGNOSTICS, Sink, WorkTree};
 use super::failing_test::{self, FailingTest, MAX_FAILING_TESTS};
 use super::path;
 use super::tools::is_file;
@@ -44,7 +44,6 @@ pub struct Report {
 /// Reads a report as far as possible. Of a report larger than [`MAX_REPORT_BYTES`], only the beginning is
 /// read; invalid UTF-8 is replaced. Paths below `root` are made relative.
 pub fn read(xml: &[u8], root: &str) -> Report {
-    let mut report = Report::default();
     let whole = xml.len() <= MAX_REPORT_BYTES;
     let kept = xml.get(..MAX_REPORT_BYTES).unwrap_or(xml);
     let kept = String::from_utf8_lossy(kept);
@@ -54,30 +53,39 @@ pub fn read(xml: &[u8], root: &str) -> Report {
     config.allow_dangling_amp = true;
     config.allow_unmatched_ends = true;
     config.check_end_names = false;
-    let mut state = State::new(root);
-    loop {
+    let mut state = State {
+        sink: Sink::new(WorkTree::at(root), "junit"),
+        report: Report::default(),
+        has_suite: false,
+        case: None,
+        in_failure: false,
+    };
+    let problem = loop {
         match reader.read_event() {
-            Ok(Event::Eof) => break,
+            Ok(Event::Eof) => break None,
             Ok(event) => state.event(&event),
-            Err(error) if whole => {
-                let why = text::one_line(&error.to_string(), 200);
-                report.problem = Some(format!("it is damaged: {why}"));
-                break;
-            }
-            Err(_) => break,
+            Err(error) => break Some(error),
         }
-    }
-    if !whole {
-        let why = format!(
+    };
+    state.end_case();
+    let problem = match problem {
+        _ if !whole => Some(format!(
             "it has {} bytes, of which {MAX_REPORT_BYTES} were read",
             xml.len()
-        );
-        report.problem = Some(why);
+        )),
+        Some(error) => {
+            let why = text::one_line(&error.to_string(), 200);
+            Some(format!("it is damaged: {why}"))
+        }
+        None if state.has_suite => None,
+        None => Some("it is not JUnit XML: it has no testsuite".to_owned()),
+    };
+    Report {
+        diagnostics: state.sink.finish(&[]).diagnostics,
+        failing_tests: failing_test::distinct(state.report.failing_tests),
+        problem,
+        ..state.report
     }
-    if report.problem.is_none() && !state.suites {
-        report.problem = Some("it is not JUnit XML: it has no testsuite".to_owned());
-    }
-    state.into(report)
 }
 
 impl Report {
@@ -109,38 +117,21 @@ struct Case {
     name: String,
     file: String,
     line: String,
-    skipped: bool,
-    failure: Option<Failure>,
-}
-
-#[derive(Default)]
-struct Failure {
-    message: String,
-    body: String,
+    is_skipped: bool,
+    /// The message and the text of its failure.
+    failure: Option<(String, String)>,
 }
 
 struct State<'a> {
     sink: Sink<'a>,
-    tests: Vec<FailingTest>,
-    numbers: [u64; 3],
-    suites: bool,
+    report: Report,
+    has_suite: bool,
     case: Option<Case>,
     /// Whether the current text belongs to a failure.
     in_failure: bool,
 }
 
-impl<'a> State<'a> {
-    fn new(root: &'a str) -> Self {
-        Self {
-            sink: Sink::new(WorkTree::at(root), "junit"),
-            tests: Vec::new(),
-            numbers: [0; 3],
-            suites: false,
-            case: None,
-            in_failure: false,
-        }
-    }
-
+impl State<'_> {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Start(tag) => self.open(tag),
@@ -158,26 +149,20 @@ impl<'a> State<'a> {
     }
 
     fn open(&mut self, tag: &BytesStart<'_>) {
-        match tag.local_name().as_ref() {
-            "testsuites" | "testsuite" => self.suites = true,
-            "testcase" => {
+        let name = tag.local_name();
+        match (name.as_ref(), &mut self.case) {
+            ("testsuites" | "testsuite", _) => self.has_suite = true,
+            ("testcase", _) => {
                 self.end_case();
                 self.case = Some(Case::of(tag));
             }
-            "skipped" => {
-                if let Some(case) = &mut self.case {
-                    case.skipped = true;
-                }
-            }
-            "failure" | "error" => {
-                if let Some(case) = self.case.as_mut().filter(|case| case.failure.is_none()) {
-                    let kind = attribute(tag, "type", 200);
-                    let said = attribute(tag, "message", MAX_BODY);
-                    let message = if said.is_empty() { kind } else { said };
-                    let body = String::new();
-                    case.failure = Some(Failure { message, body });
-                    self.in_failure = true;
-                }
+            ("skipped", Some(case)) => case.is_skipped = true,
+            ("failure" | "error", Some(case)) if case.failure.is_none() => {
+                let said = attribute(tag, "message", MAX_BODY);
+                let kind = || attribute(tag, "type", 200);
+                let message = if said.is_empty() { kind() } else { said };
+                case.failure = Some((message, String::new()));
+                self.in_failure = true;
             }
             _ => {}
         }
@@ -193,92 +178,53 @@ impl<'a> State<'a> {
 
     fn text(&mut self, part: &str) {
         let failure = self.case.as_mut().and_then(|case| case.failure.as_mut());
-        if let Some(failure) = failure.filter(|_| self.in_failure) {
-            let room = MAX_BODY.saturating_sub(failure.body.len());
-            failure.body.push_str(start(part, room));
+        if let Some((_, body)) = failure.filter(|_| self.in_failure) {
+            let room = MAX_BODY.saturating_sub(body.len());
+            body.push_str(start(part, room));
         }
     }
 
     fn end_case(&mut self) {
         self.in_failure = false;
         let Some(case) = self.case.take() else { return };
-        let [passed, failed, skipped] = &mut self.numbers;
-        match &case.failure {
-            Some(failure) => {
-                *failed += 1;
-                if self.sink.found.len() < MAX_DIAGNOSTICS {
-                    case.push(failure, &mut self.sink);
-                }
-                if self.tests.len() < MAX_FAILING_TESTS {
-                    self.tests
-                        .extend(case.failing_test(failure, self.sink.tree.root));
-                }
-            }
-            None if case.skipped => *skipped += 1,
-            None => *passed += 1,
-        }
-    }
-
-    fn into(mut self, report: Report) -> Report {
-        self.end_case();
-        let [passed, failed, skipped] = self.numbers;
-        Report {
-            diagnostics: self.sink.finish(&[]).diagnostics,
-            failing_tests: failing_test::distinct(self.tests),
-            passed,
-            failed,
-            skipped,
-            ..report
-        }
-    }
-}
-
-impl Failure {
-    fn said(&self) -> String {
-        let said = [self.message.trim(), self.body.trim(), "failed"];
+        let report = &mut self.report;
+        let Some((message, body)) = &case.failure else {
+            report.skipped += u64::from(case.is_skipped);
+            report.passed += u64::from(!case.is_skipped);
+            return;
+        };
+        report.failed += 1;
+        let said = [message.trim(), body.trim(), "failed"];
         let said = said.into_iter().find(|said| !said.is_empty());
-        text::plain(said.unwrap_or_default()).into_owned()
+        let said = text::plain(said.unwrap_or_default());
+        let (body, root) = (text::plain(body), self.sink.tree.root);
+        // The location of the failure according to its text, otherwise the start of the test according to the report.
+        let start = Location::new(&case.file, &case.line);
+        let start = path::relative(start.path, root).map(|_| start);
+        let place = placed(&body, root).or(start).unwrap_or_default();
+        let number = self.sink.found.len();
+        if number < MAX_DIAGNOSTICS {
+            let message = format!("{}: {said}", case.name);
+            self.sink.error(number, place, &message);
+        }
+        if report.failing_tests.len() < MAX_FAILING_TESTS {
+            let file = path::relative(place.path, root);
+            let test = FailingTest::named(&case.name);
+            let test = test.map(|test| test.at(file, place.line).saying(&said));
+            report.failing_tests.extend(test);
+        }
     }
 }
 
 impl Case {
     fn of(tag: &BytesStart<'_>) -> Self {
-        let class = attribute(tag, "classname", MAX_NAME);
-        let name = attribute(tag, "name", MAX_NAME);
+        let [class, name] = ["classname", "name"].map(|name| attribute(tag, name, MAX_NAME));
         Self {
-            name: full_name(&class, &name),
+            name: full_name(class.trim(), name.trim()),
             file: attribute(tag, "file", MAX_NAME),
             line: attribute(tag, "line", 20),
-            skipped: false,
-            failure: None,
+            ..Self::default()
         }
-    }
-
-    fn push(&self, failure: &Failure, sink: &mut Sink<'_>) {
-        let body = text::plain(&failure.body);
-        let place = self.place(&body, sink.tree.root).unwrap_or_default();
-        let message = format!("{}: {}", self.name, failure.said());
-        let at = sink.found.len();
-        sink.push(at, place, Severity::Error, None, &message);
-    }
-
-    fn failing_test(&self, failure: &Failure, root: &str) -> Option<FailingTest> {
-        let body = text::plain(&failure.body);
-        let place = self.place(&body, root).unwrap_or_default();
-        let test = FailingTest::named(&self.name)?;
-        let file = path::relative(place.path, root);
-        Some(test.at(file, place.line).saying(&failure.said()))
-    }
-
-    /// The location of the failure according to its text, otherwise the start of the test according to the
-    /// report.
-    fn place<'a>(&'a self, body: &'a str, root: &str) -> Option<Location<'a>> {
-        let own = Location {
-            path: &self.file,
-            line: &self.line,
-            column: "",
-        };
-        placed(body, root).or_else(|| path::relative(own.path, root).map(|_| own))
     }
 }
 
@@ -295,7 +241,6 @@ fn placed<'b>(body: &'b str, root: &str) -> Option<Location<'b>> {
 }
 
 fn full_name(class: &str, name: &str) -> String {
-    let (class, name) = (class.trim(), name.trim());
     let between = if class.contains('/') { " > " } else { "::" };
     if class.is_empty() || name.starts_with(class) {
         name.to_owned()

@@ -7,8 +7,10 @@ use super::diagnostic::{Location, MAX_DIAGNOSTICS, Severity, Sink};
 use super::path;
 use crate::text;
 use ecma::translated;
-use regex::{Captures, Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The maximum size of a file of problem matchers, in bytes: 256 KiB.
@@ -42,21 +44,15 @@ pub struct Matchers {
 #[derive(Debug, Clone)]
 struct Line {
     regex: Regex,
-    groups: Groups,
+    /// The group for each of the [`PARTS`].
+    groups: [Option<usize>; PARTS.len()],
     repeats: bool,
 }
 
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-struct Groups {
-    file: Option<usize>,
-    #[serde(rename = "fromPath")]
-    from_path: Option<usize>,
-    line: Option<usize>,
-    column: Option<usize>,
-    severity: Option<usize>,
-    code: Option<usize>,
-    message: Option<usize>,
-}
+/// What a pattern can have a group for.
+const PARTS: [&str; 7] = [
+    "file", "fromPath", "line", "column", "severity", "code", "message",
+];
 
 #[derive(Deserialize)]
 struct FileText {
@@ -75,48 +71,45 @@ struct MatcherText {
 #[derive(Deserialize)]
 struct PatternText {
     regexp: String,
-    #[serde(flatten)]
-    groups: Groups,
     #[serde(default, rename = "loop")]
     repeats: bool,
+    #[serde(flatten)]
+    groups: BTreeMap<String, Value>,
 }
 
 /// Reads a file of problem matchers. An unreadable file gives a warning and no matcher.
 pub fn read_matchers(name: &str, bytes: &[u8]) -> Matchers {
     let mut read = Matchers::default();
-    let file = if bytes.len() > MAX_MATCHER_BYTES {
-        Err(format!(
-            "it has {} bytes, but at most {MAX_MATCHER_BYTES} are read",
-            bytes.len()
-        ))
-    } else {
-        serde_json::from_slice::<FileText>(bytes).map_err(|error| error.to_string())
+    let mut warn = |what: String| read.warnings.push(format!("{name}: {what}"));
+    let file = match bytes.len() {
+        0..=MAX_MATCHER_BYTES => {
+            serde_json::from_slice::<FileText>(bytes).map_err(|it| it.to_string())
+        }
+        size => Err(format!(
+            "it has {size} bytes, but at most {MAX_MATCHER_BYTES} are read"
+        )),
     };
-    let file = match file {
-        Ok(file) => file,
+    let all = match file {
+        Ok(file) => file.matchers,
         Err(why) => {
-            let warning = format!("{name}: these problem matchers are ignored: {why}");
-            read.warnings.push(warning);
-            return read;
+            warn(format!("these problem matchers are ignored: {why}"));
+            Vec::new()
         }
     };
-    let dropped = file.matchers.len().saturating_sub(MAX_MATCHERS);
+    let dropped = all.len().saturating_sub(MAX_MATCHERS);
     if dropped > 0 {
-        let warning = format!(
-            "{name}: {dropped} problem matchers beyond the first {MAX_MATCHERS} are ignored"
-        );
-        read.warnings.push(warning);
+        warn(format!(
+            "{dropped} problem matchers beyond the first {MAX_MATCHERS} are ignored"
+        ));
     }
-    for (index, text) in file.matchers.into_iter().take(MAX_MATCHERS).enumerate() {
+    for (number, text) in (1..).zip(all.into_iter().take(MAX_MATCHERS)) {
         let called = match text::one_line(&text.owner, 80) {
-            owner if owner.is_empty() => format!("number {}", index + 1),
+            owner if owner.is_empty() => format!("number {number}"),
             owner => format!("`{owner}`"),
         };
         match Matcher::of(text) {
             Ok(matcher) => read.matchers.push(matcher),
-            Err(why) => read.warnings.push(format!(
-                "{name}: the problem matcher {called} is ignored: {why}"
-            )),
+            Err(why) => warn(format!("the problem matcher {called} is ignored: {why}")),
         }
     }
     read
@@ -128,19 +121,15 @@ impl Matcher {
             return Err(format!("it has more than {MAX_PATTERNS} patterns"));
         }
         let severity = match &text.severity {
-            Some(word) => Some(
-                severity(word).ok_or("its severity must be error, warning or notice".to_owned())?,
-            ),
+            Some(word) => {
+                Some(severity(word).ok_or("its severity must be error, warning or notice")?)
+            }
             None => None,
         };
-        let lines: Result<Vec<Line>, String> = text
-            .pattern
-            .into_iter()
-            .enumerate()
-            .map(|(index, text)| {
-                Line::of(text).map_err(|why| format!("pattern {}: {why}", index + 1))
-            })
-            .collect();
+        let lines = (1..).zip(text.pattern);
+        let lines = lines
+            .map(|(number, text)| Line::of(text).map_err(|why| format!("pattern {number}: {why}")));
+        let lines: Result<Vec<Line>, String> = lines.collect();
         let mut first = lines?;
         let Some(last) = first.pop() else {
             return Err("it has no pattern".to_owned());
@@ -151,7 +140,7 @@ impl Matcher {
         if first
             .iter()
             .chain([&last])
-            .all(|line| line.groups.message.is_none())
+            .all(|line| line.groups[PARTS.len() - 1].is_none())
         {
             return Err("no pattern has a group for `message`".to_owned());
         }
@@ -167,11 +156,12 @@ impl Matcher {
         // For each of the first patterns, the captures of a match that ends on the line just above with that
         // pattern.
         let mut begun: Vec<Option<CapturedParts<'_>>> = vec![None; self.first.len()];
+        let nothing = CapturedParts::default();
         let mut found = 0;
         for (at, line) in lines.iter().enumerate() {
             let before = match begun.last() {
                 Some(before) => before.as_ref(),
-                None => Some(&CapturedParts::NOTHING),
+                None => Some(&nothing),
             };
             let issue = before.and_then(|before| self.last.take(line, before));
             if let Some(taken) = issue {
@@ -194,7 +184,7 @@ impl Matcher {
         line: &'t str,
         begun: &[Option<CapturedParts<'t>>],
     ) -> Vec<Option<CapturedParts<'t>>> {
-        let before = std::iter::once(Some(CapturedParts::NOTHING)).chain(begun.iter().copied());
+        let before = std::iter::once(Some(CapturedParts::default())).chain(begun.iter().copied());
         self.first
             .iter()
             .zip(before)
@@ -214,92 +204,52 @@ impl Line {
             .build()
             .map_err(|error| unusable(&text.regexp, &error))?;
         let known = regex.captures_len();
-        match text.groups.all().find(|(_, group)| *group >= known) {
-            Some((name, group)) => Err(format!(
-                "`{name}` is group {group}, which its regexp does not have"
-            )),
-            None => Ok(Self {
-                regex,
-                groups: text.groups,
-                repeats: text.repeats,
-            }),
+        let mut groups = [None; PARTS.len()];
+        for (group, name) in groups.iter_mut().zip(PARTS) {
+            let Some(value) = text.groups.get(name).filter(|value| !value.is_null()) else {
+                continue;
+            };
+            let number = value.as_u64().and_then(|it| usize::try_from(it).ok());
+            *group = number.filter(|number| *number < known);
+            if group.is_none() {
+                return Err(format!(
+                    "`{name}` is group {value}, which its regexp does not have"
+                ));
+            }
         }
+        Ok(Self {
+            regex,
+            groups,
+            repeats: text.repeats,
+        })
     }
 
     fn take<'t>(&self, line: &'t str, before: &CapturedParts<'t>) -> Option<CapturedParts<'t>> {
         let found = self.regex.captures(line)?;
-        let part =
-            |group: Option<usize>, before: &'t str| of_group(&found, group).unwrap_or(before);
-        let groups = &self.groups;
-        Some(CapturedParts {
-            file: part(groups.file, before.file),
-            from_path: part(groups.from_path, before.from_path),
-            line: part(groups.line, before.line),
-            column: part(groups.column, before.column),
-            severity: part(groups.severity, before.severity),
-            code: part(groups.code, before.code),
-            message: part(groups.message, before.message),
-        })
+        let mut parts = before.0;
+        for (part, group) in parts.iter_mut().zip(self.groups) {
+            let captured = group.and_then(|group| found.get(group));
+            *part = captured.map_or(*part, |captured| captured.as_str());
+        }
+        Some(CapturedParts(parts))
     }
 }
 
-impl Groups {
-    fn all(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        let named = [
-            ("file", self.file),
-            ("fromPath", self.from_path),
-            ("line", self.line),
-            ("column", self.column),
-            ("severity", self.severity),
-            ("code", self.code),
-            ("message", self.message),
-        ];
-        named
-            .into_iter()
-            .filter_map(|(name, group)| Some((name, group?)))
-    }
-}
-
-/// The captured groups of the lines so far.
-#[derive(Debug, Clone, Copy)]
-struct CapturedParts<'t> {
-    file: &'t str,
-    from_path: &'t str,
-    line: &'t str,
-    column: &'t str,
-    severity: &'t str,
-    code: &'t str,
-    message: &'t str,
-}
+/// The captured groups of the lines so far, in the order of [`PARTS`].
+#[derive(Debug, Clone, Copy, Default)]
+struct CapturedParts<'t>([&'t str; PARTS.len()]);
 
 impl CapturedParts<'_> {
-    const NOTHING: Self = CapturedParts {
-        file: "",
-        from_path: "",
-        line: "",
-        column: "",
-        severity: "",
-        code: "",
-        message: "",
-    };
-
     fn push(&self, at: usize, default: Option<Severity>, sink: &mut Sink<'_>) {
-        let file = beside(self.from_path, self.file);
+        let [file, from, line, column, word, code, message] = self.0;
         let place = Location {
-            path: &file,
-            line: self.line.trim(),
-            column: self.column.trim(),
+            path: &beside(from, file),
+            line: line.trim(),
+            column: column.trim(),
         };
-        let severity = severity(self.severity)
-            .or(default)
-            .unwrap_or(Severity::Error);
-        let code = Some(self.code.trim());
-        sink.push(at, place, severity, code, self.message);
+        let severity = severity(word).or(default).unwrap_or(Severity::Error);
+        sink.push(at, place, severity, Some(code.trim()), message);
     }
-}
-
-fn of_group<'t>(found: &Captures<'t>, group: Option<usize>) -> Option<&'t str> {
-    found.get(group?).map(|part| part.as_str())
 }
 
 /// `file` relative to the directory of the file `from`, such as a project file.

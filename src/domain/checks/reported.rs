@@ -48,48 +48,36 @@ impl Reported {
     pub fn of(results: &[CheckResult], runs_tests: impl Fn(&str) -> bool) -> Self {
         let mut all = Self::default();
         for result in results {
-            let has_ended = matches!(
-                result.outcome,
-                CheckOutcome::Passed | CheckOutcome::Failed { .. }
-            );
-            if !has_ended {
+            let passed = result.outcome == CheckOutcome::Passed;
+            if !passed && !matches!(result.outcome, CheckOutcome::Failed { .. }) {
                 continue;
             }
-            let (name, said) = (&result.name, result.said);
-            let counts = result.counts;
+            let (name, said, counts) = (&result.name, result.said, result.counts);
             // If only failed tests are counted, at least these ran. A test may fail more than once.
-            let names = result.failing_tests.iter().map(|test| &test.id);
-            let names = names.collect::<BTreeSet<_>>().len() as u64;
-            let most = if names == 0 { u64::MAX } else { names };
+            let names: BTreeSet<&String> = result.failing_tests.iter().map(|it| &it.id).collect();
+            let most = Some(names.len() as u64).filter(|names| *names > 0);
             let failed = counts.failed.filter(|failed| *failed > 0);
-            let failed = failed.map(|failed| failed.min(most));
-            if let Some(passed) = counts.passed.or(failed.map(|_| 0)) {
+            let contradicts = passed && failed.is_some();
+            let failed = failed.map(|failed| failed.min(most.unwrap_or(u64::MAX)));
+            let ran = counts.passed.or(failed.map(|_| 0)).map(|passed| {
                 let ran = passed.saturating_add(failed.unwrap_or(0));
-                all.ran
-                    .insert(name.clone(), ran.saturating_sub(said.hollow));
-            }
-            let passed = result.outcome == CheckOutcome::Passed;
-            if !said.is_reported {
-                all.silent.insert(name.clone());
-            }
-            if said.is_open {
-                all.open.insert(name.clone());
-            }
-            let contradicts = passed && result.counts.failed.is_some_and(|failed| failed > 0);
-            if contradicts {
-                all.contradictory.insert(name.clone());
-            }
-            let ran_none = all.ran.get(name) == Some(&0);
+                ran.saturating_sub(said.hollow)
+            });
+            all.ran.extend(ran.map(|ran| (name.clone(), ran)));
+            let ran_none = ran == Some(0);
             // A file without a test that node counts as one may still check something.
-            let is_idle = ran_none && said.hollow == 0 || said.says_none_ran;
-            if passed && is_idle {
-                all.idle.insert(name.clone());
-            } else if passed {
-                all.others_passed = true;
-            }
+            let is_idle = passed && (ran_none && said.hollow == 0 || said.says_none_ran);
             let is_odd = contradicts || said.hollow > 0 || said.is_open || ran_none;
-            if passed && (is_odd || !said.is_reported && runs_tests(name)) {
-                all.doubtful.insert(name.clone());
+            let is_doubtful = passed && (is_odd || !said.is_reported && runs_tests(name));
+            all.others_passed |= passed && !is_idle;
+            for (set, applies) in [
+                (&mut all.silent, !said.is_reported),
+                (&mut all.open, said.is_open),
+                (&mut all.contradictory, contradicts),
+                (&mut all.idle, is_idle),
+                (&mut all.doubtful, is_doubtful),
+            ] {
+                set.extend(applies.then(|| name.clone()));
             }
         }
         all
@@ -116,12 +104,11 @@ impl Reported {
                 // It reported something, and the number cannot be known.
                 None => return None,
             };
-            let is_lost = now < *before;
             let tests = |number: u64| match number {
                 0 => "none".to_owned(),
                 _ => text::count(number, "test"),
             };
-            is_lost.then(|| {
+            (now < *before).then(|| {
                 let (before, now) = (tests(*before), tests(now));
                 format!("check {check} ran {before} on the tree on which the task started, and {now} with the change")
             })

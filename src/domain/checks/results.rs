@@ -26,8 +26,7 @@ pub(super) fn by_id(output: &str, counts: Counts) -> BTreeMap<String, Results> {
     let (mut passed, mut failed, mut run) = (0, 0, 0u64);
     let mut each = Vec::new();
     for line in plain.lines() {
-        let result = TABLE.iter().find_map(|tool| (tool.result)(line));
-        let Some((name, has_failed)) = result else {
+        let Some((name, has_failed)) = TABLE.iter().find_map(|tool| (tool.result)(line)) else {
             run += u64::from(is_around_tests(line));
             continue;
         };
@@ -35,10 +34,9 @@ pub(super) fn by_id(output: &str, counts: Counts) -> BTreeMap<String, Results> {
             continue;
         };
         // The numbers of TAP leave out tests inside of others.
-        match line.starts_with(char::is_whitespace) {
-            true => {}
-            false if has_failed => failed += 1,
-            false => passed += 1,
+        if !line.starts_with(char::is_whitespace) {
+            failed += u64::from(has_failed);
+            passed += u64::from(!has_failed);
         }
         each.push((run, line_in(name), test.id, has_failed));
     }
@@ -80,24 +78,17 @@ pub fn counts(output: &str) -> Counts {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
     let mut said = TABLE.iter().filter_map(|tool| tool.counts(&lines));
-    let Some(first) = said.next() else {
-        return Counts::UNKNOWN;
-    };
-    if said.all(|other| other == first) {
-        first
-    } else {
-        Counts::UNKNOWN
-    }
+    let first = said.next().unwrap_or(Counts::UNKNOWN);
+    let is_agreed = said.all(|other| other == first);
+    if is_agreed { first } else { Counts::UNKNOWN }
 }
 
 /// The number of tests that failed in each run of tests whose summary is one line, in the order of the output.
 pub(super) fn failed_by_run(output: &str) -> Vec<Option<u64>> {
     let plain = text::plain(output);
     let lines: Vec<&str> = plain.lines().collect();
-    let tools: Vec<_> = TABLE
-        .iter()
-        .filter(|tool| tool.counts(&lines).is_some())
-        .collect();
+    let tools = TABLE.iter().filter(|tool| tool.counts(&lines).is_some());
+    let tools: Vec<_> = tools.collect();
     let of_line = |line: &&str| tools.iter().find_map(|tool| tool.counts(&[*line]));
     let runs = lines.iter().filter_map(of_line).map(|run| run.failed);
     runs.take(MAX_RUNS).collect()

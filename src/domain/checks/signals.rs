@@ -147,19 +147,16 @@ static COMMENT: Pattern = Pattern::new(r#"^\s*(?:#(?:[^!\[]|$)|//|/\*|\*|--|;|<!
 /// The signals of these changed files, in their order. `tests` gives texts of tests about them, and is asked only if two
 /// literals were added to the product.
 pub fn signals(files: &[ChangedFile], tests: impl FnOnce() -> Vec<String>) -> Vec<Signal> {
+    let product = || files.iter().filter(|file| is_product_source(&file.path));
     let has_literals = |file: &ChangedFile| {
         let added = added(&file.old, &file.new).into_iter();
         let new: BTreeSet<&str> = added.flat_map(|(_, line)| literals(line)).collect();
-        is_product_source(&file.path) && new.len() > 1
+        new.len() > 1
     };
-    let are_asked = files.iter().any(has_literals);
+    let are_asked = product().any(has_literals);
     let tests = are_asked.then(tests).unwrap_or_default();
     let literals: BTreeSet<&str> = tests.iter().flat_map(|text| literals(text)).collect();
-    let stems: Vec<&str> = files
-        .iter()
-        .filter(|file| is_product_source(&file.path))
-        .map(|file| stem(&file.path))
-        .collect();
+    let stems: Vec<&str> = product().map(|file| stem(&file.path)).collect();
     let mut found = Vec::new();
     for file in files {
         let code = without_docstrings(file);
@@ -217,21 +214,20 @@ fn of_product(
     let mut push = |kind, line, text: &str| found.push(signal(kind, file, line, text));
     for (index, (number, line)) in added.iter().enumerate() {
         // Suppressions are comments, and the others count in code alone.
-        if SUPPRESSION.is_match(line) {
-            push(K::Suppression, *number, line);
-        }
-        if COMMENT.is_match(line) {
-            continue;
-        }
+        let is_code = !COMMENT.is_match(line);
         let next = added.get(index + 1).filter(|(next, _)| *next == number + 1);
-        let is_dropped = BEGINS_HANDLER.is_match(line)
-            && next.is_some_and(|(_, next)| ENDS_HANDLER.is_match(next));
+        let ends = |(_, next): &(u32, &str)| ENDS_HANDLER.is_match(next);
+        let is_dropped = BEGINS_HANDLER.is_match(line) && next.is_some_and(ends);
         for (kind, is_found) in [
-            (K::TestDetection, TEST_DETECTION.is_match(line)),
-            (K::EarlyExit, EARLY_EXIT.is_match(line)),
-            (K::Stub, STUB.is_match(line)),
-            (K::SwallowedError, SWALLOWED.is_match(line) || is_dropped),
-            (K::Patched, PATCHED.is_match(line)),
+            (K::Suppression, SUPPRESSION.is_match(line)),
+            (K::TestDetection, is_code && TEST_DETECTION.is_match(line)),
+            (K::EarlyExit, is_code && EARLY_EXIT.is_match(line)),
+            (K::Stub, is_code && STUB.is_match(line)),
+            (
+                K::SwallowedError,
+                is_code && (SWALLOWED.is_match(line) || is_dropped),
+            ),
+            (K::Patched, is_code && PATCHED.is_match(line)),
         ] {
             if is_found {
                 push(kind, *number, line);
@@ -255,18 +251,17 @@ fn of_product(
 
 fn of_test(file: &ChangedFile, added: &[(u32, &str)], work: &[&str], found: &mut Vec<Signal>) {
     use SignalKind as K;
+    let is_work = |of: &str| of.split(['.', '/', ':']).any(|part| work.contains(&part));
     for (number, line) in added {
-        if SUPPRESSION.is_match(line) {
-            found.push(signal(K::Suppression, file, *number, line));
-        }
-        if SKIP.is_match(line) {
-            found.push(signal(K::Skip, file, *number, line));
-        }
-        let mocked = MOCK.captures(line);
-        let mocked = mocked.as_ref().and_then(|mocked| mocked.get(1));
-        let is_work = |of: &str| of.split(['.', '/', ':']).any(|part| work.contains(&part));
-        if mocked.is_some_and(|mocked| is_work(mocked.as_str())) {
-            found.push(signal(K::MockOfWork, file, *number, line));
+        let mocks = MOCK
+            .captures(line)
+            .is_some_and(|mocked| is_work(&mocked[1]));
+        for (kind, is_found) in [
+            (K::Suppression, SUPPRESSION.is_match(line)),
+            (K::Skip, SKIP.is_match(line)),
+            (K::MockOfWork, mocks),
+        ] {
+            found.extend(is_found.then(|| signal(kind, file, *number, line)));
         }
     }
     let is_assertion = |line: &&str| ASSERTION.is_match(line) && !IMPORT.is_match(line);
@@ -290,11 +285,8 @@ fn signal(kind: SignalKind, file: &ChangedFile, line: u32, text: &str) -> Signal
 fn literals(text: &str) -> impl Iterator<Item = &str> {
     LITERAL.captures_iter(text).filter_map(|found| {
         // A short one still ends where its quote does.
-        let mut groups = (1..=3).filter_map(|index| found.get(index));
-        groups
-            .next()
-            .map(|literal| literal.as_str())
-            .filter(|literal| literal.len() > 2)
+        let literal = (1..=3).find_map(|index| found.get(index))?.as_str();
+        Some(literal).filter(|literal| literal.len() > 2)
     })
 }
 

@@ -120,21 +120,20 @@ pub fn may_rule_others(path: &str, text: &str) -> bool {
     let own = ["module.exports", "exports.", "os.environ[", "process.env"];
     let is_foreign = |name: &str| !own.iter().any(|own| name.starts_with(own));
     let replaces = || {
-        REPLACED
-            .captures_iter(text)
-            .any(|found| is_foreign(&found[1]))
+        let mut replaced = REPLACED.captures_iter(text);
+        replaced.any(|found| is_foreign(&found[1]))
     };
     let (_, ending) = path.rsplit_once('.').unwrap_or_default();
-    let is_shell = ["sh", "bats"].contains(&ending);
-    let is_loaded = is_javascript(ending) || ["py", "rb"].contains(&ending);
-    // It runs before every test below its directory.
+    // A package runs before every test below its directory.
     let is_package = path.ends_with("/__init__.py");
     let rules = RULES.is_match(text) || is_package && STATEMENT.is_match(text);
-    let is_hook = || match ending {
-        "go" => GO_VARIABLE.is_match(text),
-        _ => is_javascript(ending) && ROOT_HOOK.is_match(text),
-    };
-    !is_shell && (rules || is_hook() || is_loaded && replaces())
+    match ending {
+        "sh" | "bats" => false,
+        "go" => rules || GO_VARIABLE.is_match(text),
+        "py" | "rb" => rules || replaces(),
+        _ if is_javascript(ending) => rules || ROOT_HOOK.is_match(text) || replaces(),
+        _ => rules,
+    }
 }
 
 #[cfg(test)]

@@ -6,40 +6,26 @@ use crate::command_line::{CommandLine, Simple};
 use crate::pattern::Pattern;
 use crate::text;
 use regex::RegexSet;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Whether a check's complete `output` shows tests that started and did not end, or lacks the line that the
 /// test runner always prints at its end. `run` is its command for `sh -e -c`, which exited with 0.
 pub(super) fn is_unfinished(run: &str, output: &str) -> bool {
-    static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
-        let rows = TABLE.iter().flat_map(|tool| {
-            let must_end = tool.around.map(|lines| (lines, true));
-            [must_end, tool.encloses.map(|lines| (lines, false))]
-        });
-        rows.flatten()
-            .map(|((before, after), must_end)| Runner {
-                before: Pattern::of_lines(before),
-                after: Pattern::of_lines(after),
-                must_end,
-            })
-            .collect()
-    });
     static RAN: Pattern = Pattern::new(r"(?m)^Ran [0-9]+ tests? in [0-9.]+s$");
     let plain = text::plain(output);
-    if !plain.trim().is_empty() && has_open_run(&RUNNERS, &plain) {
+    if !plain.trim().is_empty() && has_open_run(&plain) {
         return true;
     }
-    // Redirected output is not visible here.
-    if run.contains('>') {
-        return false;
-    }
+    let is_help = |word: &String| word == "-h" || word == "--help";
     let is_unittest = |command: &Simple| {
-        command.program().is_some_and(|program| {
-            let is_help = |word: &String| word == "-h" || word == "--help";
-            program.word == "unittest" && !program.arguments.iter().any(is_help)
-        })
+        let program = command.program().filter(|it| it.word == "unittest");
+        program.is_some_and(|it| !it.arguments.iter().any(is_help))
     };
-    CommandLine::read(run).commands().any(is_unittest) && !RAN.is_match(&plain)
+    // Redirected output is not visible here.
+    !run.contains('>')
+        && CommandLine::read(run).commands().any(is_unittest)
+        && !RAN.is_match(&plain)
 }
 
 /// Whether a line stands before or after the tests of a run of some tool, or ends what Python's unittest prints.
@@ -60,17 +46,29 @@ const UNITTEST_END: &str = r"^(?:OK|FAILED)(?: \(.*\))?$";
 
 /// Whether a run of tests has no end. A run within a complete run of another tool needs none: that tool, which
 /// started it, says how all its tests ended.
-fn has_open_run(runners: &[Runner], output: &str) -> bool {
-    let runs: Vec<Runs> = runners.iter().map(|runner| runner.runs(output)).collect();
-    let is_enclosed = |at: usize, own: usize| {
+fn has_open_run(output: &str) -> bool {
+    static RUNNERS: LazyLock<Vec<Runner>> = LazyLock::new(|| {
+        let rows = TABLE.iter().flat_map(|tool| {
+            let must_end = tool.around.map(|lines| (lines, true));
+            [must_end, tool.encloses.map(|lines| (lines, false))]
+        });
+        rows.flatten()
+            .map(|((before, after), must_end)| Runner {
+                before: Pattern::of_lines(before),
+                after: Pattern::of_lines(after),
+                must_end,
+            })
+            .collect()
+    });
+    let runs: Vec<Runs> = RUNNERS.iter().map(|runner| runner.runs(output)).collect();
+    let is_enclosed = |at: &usize, own: usize| {
         let others = runs.iter().enumerate().filter(|(index, _)| *index != own);
-        let mut whole = others.flat_map(|(_, runs)| &runs.whole);
-        whole.any(|(start, end)| (*start..*end).contains(&at))
+        let mut whole = others.flat_map(|(_, (whole, _))| whole);
+        whole.any(|run| run.contains(at))
     };
-    let must_end = runners.iter().zip(&runs).enumerate();
-    must_end
-        .filter(|(_, (runner, runs))| runner.must_end && runs.lacks_ends)
-        .any(|(own, (_, runs))| runs.open.iter().any(|start| !is_enclosed(*start, own)))
+    let each = RUNNERS.iter().zip(&runs).enumerate();
+    let mut must_end = each.filter(|(_, (runner, _))| runner.must_end);
+    must_end.any(|(own, (_, (_, open)))| open.iter().any(|at| !is_enclosed(at, own)))
 }
 
 /// The lines around the tests of every run of one tool.
@@ -80,41 +78,32 @@ struct Runner {
     must_end: bool,
 }
 
-/// The runs of one tool in an output, by the positions of their lines.
-struct Runs {
-    whole: Vec<(usize, usize)>,
-    open: Vec<usize>,
-    /// Whether there are more starts than ends.
-    lacks_ends: bool,
-}
+/// The complete runs of one tool in an output, by the positions of their lines, and the starts of the others. These
+/// count only if there are more starts than ends.
+type Runs = (Vec<Range<usize>>, Vec<usize>);
 
 impl Runner {
     fn runs(&self, output: &str) -> Runs {
         let at = |pattern: &Pattern| -> Vec<usize> {
             let found = pattern.captures_iter(output);
-            let found = found.filter_map(|found| Some(found.get(0)?.start()));
-            found.collect()
+            found
+                .filter_map(|found| Some(found.get(0)?.start()))
+                .collect()
         };
         let (starts, ends) = (at(&self.before), at(&self.after));
-        let lacks_ends = starts.len() > ends.len();
-        let starts = starts.into_iter().map(|at| (at, true));
-        let mut lines: Vec<(usize, bool)> = starts
-            .chain(ends.into_iter().map(|at| (at, false)))
-            .collect();
+        let mut lines: Vec<(usize, bool)> = starts.iter().map(|at| (*at, true)).collect();
+        lines.extend(ends.iter().map(|at| (*at, false)));
         lines.sort_unstable();
-        let (mut open, mut whole) = (Vec::new(), Vec::new());
+        let (mut whole, mut open) = (Vec::new(), Vec::new());
         for (at, is_start) in lines {
             if is_start {
                 open.push(at)
             } else {
-                whole.extend(open.pop().map(|start| (start, at)))
+                whole.extend(open.pop().map(|start| start..at))
             }
         }
-        Runs {
-            whole,
-            open,
-            lacks_ends,
-        }
+        open.retain(|_| starts.len() > ends.len());
+        (whole, open)
     }
 }
 

@@ -39,12 +39,9 @@ fn without_times(plain: &str) -> Option<String> {
     if !plain.lines().take(FIRST).any(|line| TIME.is_match(line)) {
         return None;
     }
-    let (mut all, mut timed) = (0, 0);
-    for line in plain.lines().filter(|line| !line.trim().is_empty()) {
-        all += 1;
-        timed += usize::from(TIME.is_match(line));
-    }
-    let is_timed = timed >= RECURRENT && timed * 10 >= all * 9;
+    let all = || plain.lines().filter(|line| !line.trim().is_empty());
+    let timed = all().filter(|line| TIME.is_match(line)).count();
+    let is_timed = timed >= RECURRENT && timed * 10 >= all().count() * 9;
     is_timed.then(|| {
         let lines = plain.lines().map(|line| TIME.replace_all(line, ""));
         lines.flat_map(|line| [line, Cow::Borrowed("\n")]).collect()
@@ -72,30 +69,26 @@ fn one_by_one(plain: &str) -> Option<String> {
     if !plain.lines().take(FIRST).any(|line| NAMED.is_match(line)) {
         return None;
     }
-    let split = |line: &'_ str| -> Option<(String, String)> {
+    let name = |line: &str| -> Option<(String, usize)> {
         let found = NAMED.captures(line)?;
         let name = (1..=5).map(|index| group(&found, index)).collect();
-        let rest = line.get(group(&found, 0).len()..).unwrap_or_default();
-        Some((name, rest.to_owned()))
+        Some((name, group(&found, 0).len()))
     };
+    let all = || plain.lines().filter(|line| !line.trim().is_empty());
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    let mut all = 0;
-    for line in plain.lines().filter(|line| !line.trim().is_empty()) {
-        all += 1;
-        if let Some((name, _)) = split(line) {
-            *lines.entry(name).or_default() += 1;
-        }
+    for (name, _) in all().filter_map(name) {
+        *lines.entry(name).or_default() += 1;
     }
     lines.retain(|_, number| *number >= RECURRENT);
-    if lines.is_empty() || lines.values().sum::<usize>() * 2 < all {
+    if lines.is_empty() || lines.values().sum::<usize>() * 2 < all().count() {
         return None;
     }
     let mut sorted: BTreeMap<String, String> = BTreeMap::new();
     for line in plain.lines() {
-        let named = split(line).filter(|(name, _)| lines.contains_key(name));
-        let (name, rest) = named.unwrap_or_else(|| (String::new(), line.to_owned()));
+        let named = name(line).filter(|(name, _)| lines.contains_key(name));
+        let (name, start) = named.unwrap_or_default();
         let text = sorted.entry(name).or_default();
-        text.push_str(&rest);
+        text.push_str(&line[start..]);
         text.push('\n');
     }
     Some(sorted.into_values().collect())

@@ -51,23 +51,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, in_class: bool, text: &mut String) {
             Some(letter) => text.push_str(&format!(r"\x{:02x}", u32::from(letter) % 32)),
             None => text.push_str(r"\\c"),
         },
-        'd'
-        | 'D'
-        | 'w'
-        | 'W'
-        | 's'
-        | 'S'
-        | 'b'
-        | 'B'
-        | 'n'
-        | 'r'
-        | 't'
-        | 'v'
-        | 'f'
-        | 'x'
-        | 'u'
-        | 'k'
-        | '1'..='9' => text.extend(['\\', c]),
+        _ if "dDwWsSbBnrtvfxuk123456789".contains(c) => text.extend(['\\', c]),
         _ if c.is_alphanumeric() || !c.is_ascii() => text.push(c),
         _ => text.extend(['\\', c]),
     }

@@ -15,24 +15,14 @@ const LAST_LINES: usize = 20;
 /// runners, show that it never started. A check whose output has test counts did start.
 pub(super) fn read(run: &str, outcome: CheckOutcome, output: &str) -> CheckOutcome {
     let CheckOutcome::Failed { exit } = outcome else {
-        return match outcome {
-            CheckOutcome::NotStarted { program, why } if program.is_empty() => {
-                CheckOutcome::NotStarted {
-                    program: "sh".into(),
-                    why,
-                }
-            }
-            other => other,
-        };
+        return outcome;
     };
     let plain = text::plain(output);
     let tail: Vec<&str> = plain.lines().rev().take(LAST_LINES).collect();
     let exit = tail.iter().find_map(|line| made(line)).unwrap_or(exit);
-    let found = tail
-        .iter()
-        .find_map(|line| missing_runner(line).or_else(|| shell_says(line, exit)));
-    let by_code = matches!(exit, 126 | 127).then(|| first_program(run));
-    match found.or(by_code) {
+    let says = |line: &&str| missing_runner(line).or_else(|| shell_says(line, exit));
+    let by_code = || matches!(exit, 126 | 127).then(|| first_program(run));
+    match tail.iter().find_map(says).or_else(by_code) {
         Some(program) if counts(output) == Counts::UNKNOWN => CheckOutcome::NotStarted {
             why: match exit {
                 126 => format!("{program} cannot be run (exit code 126)"),
@@ -55,11 +45,11 @@ fn missing_runner(line: &str) -> Option<String> {
     static PYTHON: Pattern =
         Pattern::new(r"^(?:\S*/)?python[\d.]*(?:\.exe)?: No module named (\S+)$");
     static CARGO: Pattern = Pattern::new(r"^error: no such (?:sub)?command: `([^`]+)`");
-    let python = PYTHON
-        .captures(line)
-        .map(|found| format!("Python module {}", group(&found, 1)));
-    let cargo = || Some(format!("cargo {}", group(&CARGO.captures(line)?, 1)));
-    python.or_else(cargo)
+    let named = |pattern: &Pattern, what: &str| {
+        let found = pattern.captures(line)?;
+        Some(format!("{what} {}", group(&found, 1)))
+    };
+    named(&PYTHON, "Python module").or_else(|| named(&CARGO, "cargo"))
 }
 
 /// The program that a shell, `env` or a script's first line does not find or may not run.
@@ -80,14 +70,11 @@ fn shell_says(line: &str, exit: i32) -> Option<String> {
     static NOT_RUN: Pattern = Pattern::new(
         r"^\S+: (?:\d+: |line \d+: )?([^\s:]+): (?:Permission denied|cannot execute.*)$",
     );
-    let captured = match exit {
-        127 => NOT_FOUND.iter().find_map(|pattern| pattern.captures(line)),
-        126 => NOT_RUN
-            .captures(line)
-            .or_else(|| NOT_FOUND.iter().find_map(|pattern| pattern.captures(line))),
-        _ => None,
-    };
-    captured.map(|found| group(&found, 1).to_owned())
+    let not_run = NOT_RUN.captures(line).filter(|_| exit == 126);
+    let not_found = || NOT_FOUND.iter().find_map(|pattern| pattern.captures(line));
+    let found = not_run.or_else(not_found);
+    let found = found.filter(|_| matches!(exit, 126 | 127));
+    found.map(|found| group(&found, 1).to_owned())
 }
 
 /// The first word of a command that is a program. Which of several commands is missing its program is not known.
