@@ -83,8 +83,7 @@ impl Contents for OfCommit<'_> {
     }
 
     fn contained_before(&self, text: &str) -> bool {
-        let parent = self.commit.parents.first();
-        let asked = self.held.zip(parent);
+        let asked = self.held.zip(self.commit.parents.first());
         asked.is_some_and(|(held, parent)| held(parent, text))
     }
 }
@@ -94,10 +93,10 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
     let mut found = Vec::new();
     for commit in &line.commits {
         let short: String = commit.id.0.chars().take(7).collect();
-        for what in of_headers(commit, policy) {
-            found.push(format!("commit {short} {what}"));
-        }
-        if let Some(what) = of_message(commit, policy) {
+        for what in of_headers(commit, policy)
+            .into_iter()
+            .chain(of_message(commit, policy))
+        {
             found.push(format!("commit {short} {what}"));
         }
         let rules = Rules {
@@ -109,9 +108,11 @@ pub fn violations(line: &CommitLine, policy: &Policy<'_>, read: Reader<'_>) -> V
         let contents = OfCommit { commit, read, held };
         if let Some((detector, _)) = policy.secrets {
             let mut secrets = judge(&commit.changed, &rules, &contents);
-            let people = [&commit.author, &commit.committer]
-                .map(|who| format!("{} {}\n", who.name, who.email));
-            let text = [people.concat().as_bytes(), &commit.message].concat();
+            let mut text = Vec::new();
+            for who in [&commit.author, &commit.committer] {
+                text.extend(format!("{} {}\n", who.name, who.email).into_bytes());
+            }
+            text.extend_from_slice(&commit.message);
             secrets.extend(judge_text(&text, "its message", detector, &contents));
             for what in secrets.secret_lines() {
                 found.push(format!("commit {short}: {what}"));
@@ -167,16 +168,13 @@ fn of_headers(commit: &CommitFacts, policy: &Policy<'_>) -> Vec<String> {
             .headers
             .iter()
             .filter(|name| !HEADERS.contains(&name.as_str()));
-        let foreign: Vec<String> = foreign
-            .map(|name| name.escape_debug().to_string())
-            .collect();
+        let foreign = foreign.map(|name| name.escape_debug().to_string());
+        let foreign: Vec<String> = foreign.collect();
         found.push(if foreign.is_empty() {
             "has the same header twice".to_owned()
         } else {
-            format!(
-                "has the header {}, which Sprag's commits do not have",
-                foreign.join(", ")
-            )
+            let foreign = foreign.join(", ");
+            format!("has the header {foreign}, which Sprag's commits do not have")
         });
     }
     found

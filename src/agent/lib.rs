@@ -22,7 +22,7 @@
 pub mod access;
 pub mod context;
 #[cfg(test)]
-#[path = "../domain/digest.rs"]
+#[path = "../domain/attempt/explore/digest.rs"]
 mod digest;
 mod edit;
 mod events;

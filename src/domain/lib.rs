@@ -15,8 +15,6 @@ pub mod command_line;
 pub mod commit_message;
 pub mod config_file;
 pub mod continuation;
-#[cfg(test)]
-mod digest;
 pub mod draft;
 pub mod duration;
 pub mod event;

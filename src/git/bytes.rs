@@ -19,8 +19,7 @@ pub(crate) fn hex(id: &[u8]) -> String {
 
 /// Formats a path for display, relative to the work tree if the path is inside it.
 pub fn path_within(path: &Path, work_tree: &Path) -> String {
-    let leads_up = path.components().any(|part| part == Component::ParentDir);
-    if leads_up {
+    if path.components().any(|part| part == Component::ParentDir) {
         return path_in_tree(path, work_tree);
     }
     stripped(path, work_tree)
@@ -81,6 +80,11 @@ pub(crate) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|field| !field.is_empty())
 }
 
+/// The paths in the output of git's `-z` option.
+pub(crate) fn nul_paths<T: FromIterator<Vec<u8>>>(bytes: &[u8]) -> T {
+    nul_fields(bytes).map(<[u8]>::to_vec).collect()
+}
+
 /// The fields before the tab and the path behind it, in a line of `ls-files --stage` or `ls-tree`.
 pub(crate) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>, &[u8])> {
     let tab = memchr::memchr(b'\t', line)?;
@@ -89,10 +93,10 @@ pub(crate) fn fields_and_path(line: &[u8]) -> Option<(std::str::Split<'_, char>,
     Some((std::str::from_utf8(fields).ok()?.split(' '), path))
 }
 
-pub(crate) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn nul_joined(paths: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
     let mut joined = Vec::new();
     for path in paths {
-        joined.extend_from_slice(path);
+        joined.extend_from_slice(path.as_ref());
         joined.push(0);
     }
     joined
@@ -100,18 +104,12 @@ pub(crate) fn nul_joined<'a>(paths: impl IntoIterator<Item = &'a [u8]>) -> Vec<u
 
 /// Formats paths for a single line: the first ten, then the number of remaining paths.
 pub fn display_paths(paths: &[Vec<u8>]) -> String {
-    let shown: Vec<String> = paths
-        .iter()
-        .take(10)
-        .map(|path| display_path(path))
-        .collect();
-    let more = paths.len().saturating_sub(shown.len());
-    let rest = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    format!("{}{rest}", shown.join(", "))
+    let shown = paths.iter().take(10).map(|path| display_path(path));
+    let mut text = shown.collect::<Vec<String>>().join(", ");
+    if let more @ 1.. = paths.len().saturating_sub(10) {
+        text += &format!(" and {more} more");
+    }
+    text
 }
 
 #[cfg(test)]

@@ -5,12 +5,13 @@ mod launched;
 mod limits;
 mod pipes;
 
-use crate::git::error::GitError;
+use crate::git::bytes::nul_joined;
+use crate::git::error::{GitError, Result};
 use crate::git::filters::said::refuse_failed_filter;
 use crate::process::{Cancel, is_executable, while_nothing_starts};
-use crate::sandbox::{OWN_PROGRAM, Policy};
+use crate::sandbox::{Launch, OWN_PROGRAM, Policy};
 
-use launched::{Launched, Prepared, kill_group};
+use launched::{Launched, kill_group};
 pub(crate) use limits::{MEMORY, Stop};
 use limits::{OUTPUT, limit_memory};
 use pipes::{Bounds, Drained, Pipes};
@@ -19,7 +20,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -55,35 +56,39 @@ pub(crate) struct Output {
 pub(crate) struct Login {
     /// The server that the login is for: scheme, host and port.
     pub(crate) server: String,
-    pub(crate) user: &'static str,
     pub(crate) password: SecretString,
 }
 
+/// The user name that goes with a token.
+pub(crate) const USER: &str = "x-access-token";
+
 impl Login {
-    /// The read end of a pipe that holds the answer to git's credential request. Reading empties the pipe, so
+    /// Starts a command that reads the answer to git's credential request from a pipe. Reading empties the pipe, so
     /// the password is never in the environment or in a file while git runs.
-    fn pipe(&self) -> io::Result<OwnedFd> {
+    fn start(&self, command: &mut Command, args: &[OsString]) -> io::Result<Started> {
         let (answer, mut writer) = io::pipe()?;
         let password = self.password.expose_secret();
-        write!(writer, "username={}\npassword={password}\n", self.user)?;
-        Ok(answer.into())
-    }
-
-    /// The credential helper setting that makes git read the login from the pipe.
-    fn setting(&self, pipe: &OwnedFd) -> String {
+        write!(writer, "username={USER}\npassword={password}\n")?;
         let descriptors = if cfg!(target_os = "linux") {
             "/proc/self/fd"
         } else {
             "/dev/fd"
         };
+        let (server, pipe) = (&self.server, answer.as_raw_fd());
         // git appends the operation as a last argument. The `#` keeps it out of the command.
-        format!(
-            "credential.{}.helper=!cat {descriptors}/{} #",
-            self.server,
-            pipe.as_raw_fd()
-        )
+        let helper = format!("credential.{server}.helper=!cat {descriptors}/{pipe} #");
+        command.args(["-c", &helper]).args(args);
+        while_nothing_starts(|| {
+            fcntl_setfd(&answer, FdFlags::empty())?;
+            let started = command.spawn();
+            drop(answer);
+            Ok((started?, None))
+        })
     }
 }
+
+/// A child, and its launcher if it has one.
+type Started = (Child, Option<Launched>);
 
 /// A git command that has not started yet.
 pub(crate) struct Call<'a> {
@@ -175,14 +180,14 @@ impl<'a> Call<'a> {
         self.args(words.split_whitespace())
     }
 
-    pub(crate) fn args<I, S>(mut self, args: I) -> Self
-    where
-        I: IntoIterator<Item = S>,
-        S: AsRef<OsStr>,
-    {
-        self.args
-            .extend(args.into_iter().map(|arg| arg.as_ref().to_os_string()));
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let args = args.into_iter().map(|arg| arg.as_ref().to_os_string());
+        self.args.extend(args);
         self
+    }
+
+    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Self {
+        self.args([arg])
     }
 
     pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
@@ -217,9 +222,14 @@ impl<'a> Call<'a> {
         self
     }
 
-    pub(crate) fn stdin(mut self, bytes: Vec<u8>) -> Self {
-        self.stdin = bytes;
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
         self
+    }
+
+    /// Passes paths to the command's `-z --stdin`.
+    pub(crate) fn paths(self, paths: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        self.stdin(nul_joined(paths))
     }
 
     pub(crate) fn login(mut self, login: Option<Login>) -> Self {
@@ -302,13 +312,13 @@ impl<'a> Call<'a> {
     }
 
     /// Runs the command. An exit code other than 0 is an error.
-    pub(crate) fn run(self) -> Result<Output, GitError> {
+    pub(crate) fn run(self) -> Result<Output> {
         let command = self.name();
         self.status()?.expect_success(command)
     }
 
     /// Runs the command and accepts any exit code.
-    pub(crate) fn status(self) -> Result<Output, GitError> {
+    pub(crate) fn status(self) -> Result<Output> {
         let mut stdout = Vec::new();
         let mut output = self.stream_while(&mut |chunk| {
             stdout.extend_from_slice(chunk);
@@ -318,33 +328,42 @@ impl<'a> Call<'a> {
         Ok(output)
     }
 
+    /// Runs the command and returns its output.
+    pub(crate) fn stdout(self) -> Result<Vec<u8>> {
+        Ok(self.run()?.stdout)
+    }
+
+    /// Runs the command. Whether its exit code is 0.
+    pub(crate) fn succeeds(self) -> Result<bool> {
+        Ok(self.status()?.is_success())
+    }
+
     /// Runs the command and returns its output as one line of text.
-    pub(crate) fn line(self) -> Result<String, GitError> {
+    pub(crate) fn line(self) -> Result<String> {
         Ok(self.run()?.line())
     }
 
     /// Runs the command and returns its output as one line of text, or `None` if its exit code is not 0.
-    pub(crate) fn answer(self) -> Result<Option<String>, GitError> {
+    pub(crate) fn answer(self) -> Result<Option<String>> {
         let output = self.status()?;
-        Ok((output.status == Some(0)).then(|| output.line()))
+        Ok(output.is_success().then(|| output.line()))
     }
 
-    /// Runs the command and passes its standard output on in chunks.
-    pub(crate) fn stream(self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<Output, GitError> {
-        self.stream_while(&mut |chunk| {
+    /// Runs the command and passes its standard output on in chunks. An exit code other than 0 is an error.
+    pub(crate) fn stream(self, on_stdout: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let command = self.name();
+        let ended = self.stream_while(&mut |chunk| {
             on_stdout(chunk);
             true
-        })
+        })?;
+        ended.expect_success(command).map(drop)
     }
 
-    /// Like [`Self::stream`], but ends the command with [`GitError::Flooded`] when `on_stdout` returns `false`.
+    /// Passes the output on in chunks, and ends the command with [`GitError::Flooded`] when `on_stdout` returns `false`.
     ///
     /// The call never waits beyond the time limit: a stray descendant that keeps a pipe open must not block
     /// the run.
-    pub(crate) fn stream_while(
-        mut self,
-        on_stdout: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Output, GitError> {
+    fn stream_while(mut self, on_stdout: &mut dyn FnMut(&[u8]) -> bool) -> Result<Output> {
         if self.git.stop.is_over() {
             return Err(cut_off(&self.name(), Drained::Cancelled, self.timeout));
         }
@@ -395,60 +414,42 @@ impl<'a> Call<'a> {
     }
 
     fn not_started(&self, source: io::Error) -> GitError {
-        GitError::Spawn {
-            program: self.git.program.clone(),
-            source,
-        }
+        GitError::Spawn(self.git.program.clone(), source)
     }
 
     #[expect(
         clippy::disallowed_methods,
         reason = "everything that runs git uses this: short-lived, bounded, synchronous"
     )]
-    fn spawn(&self, stdin: Stdio) -> Result<(Child, Option<Launched>), GitError> {
-        let failed = |source| self.not_started(source);
-        if let Some(policy) = &self.sandbox {
-            let name = self.name();
-            let program = self.git.program.clone();
-            let prepared = Prepared::new(name, program).map_err(failed)?;
-            let mut command = Command::new(OWN_PROGRAM);
-            prepared.configure(&mut command, self.cwd, &self.args, policy);
-            let command = self.with_context(&mut command, stdin);
-            let started = while_nothing_starts(|| prepared.start(command));
-            let (child, launched) = started.map_err(failed)?;
-            return Ok((child, Some(launched)));
-        }
-        let mut command = Command::new(&self.git.program);
-        command.env_clear().process_group(0);
-        let pipe = self
-            .login
-            .as_ref()
-            .map(Login::pipe)
-            .transpose()
-            .map_err(failed)?;
-        if let (Some(login), Some(pipe)) = (&self.login, &pipe) {
-            command.args(["-c", &login.setting(pipe)]);
-        }
-        let command = self.with_context(command.args(&self.args), stdin);
-        let started = match pipe {
-            None => command.spawn(),
-            Some(pipe) => while_nothing_starts(|| {
-                fcntl_setfd(&pipe, FdFlags::empty())?;
-                let started = command.spawn();
-                drop(pipe);
-                started
-            }),
+    fn spawn(&self, stdin: Stdio) -> Result<Started> {
+        let program = &self.git.program;
+        let mut command = match &self.sandbox {
+            Some(_) => Command::new(OWN_PROGRAM),
+            None => Command::new(program),
         };
-        Ok((started.map_err(failed)?, None))
-    }
-
-    fn with_context<'c>(&self, command: &'c mut Command, stdin: Stdio) -> &'c mut Command {
         command
+            .env_clear()
             .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(self.cwd)
             .stdin(stdin)
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(Stdio::piped());
+        let started = if let Some(policy) = &self.sandbox {
+            let launch = Launch {
+                policy: policy.clone(),
+                report: -1,
+                cwd: self.cwd.to_path_buf(),
+                program: program.clone(),
+                args: [&[program.into()], &self.args[..]].concat(),
+            };
+            Launched::start(command, launch, self.name())
+        } else if let Some(login) = &self.login {
+            login.start(command.process_group(0), &self.args)
+        } else {
+            let child = command.process_group(0).args(&self.args).spawn();
+            child.map(|child| (child, None))
+        };
+        started.map_err(|error| self.not_started(error))
     }
 
     fn name(&self) -> String {
@@ -465,16 +466,24 @@ impl<'a> Call<'a> {
 }
 
 impl Output {
-    pub(crate) fn expect_success(self, command: String) -> Result<Self, GitError> {
-        if self.status == Some(0) {
+    pub(crate) fn is_success(&self) -> bool {
+        self.status == Some(0)
+    }
+
+    pub(crate) fn expect_success(self, command: String) -> Result<Self> {
+        if self.is_success() {
             return Ok(self);
         }
         refuse_failed_filter(&command, &self.stderr)?;
-        Err(GitError::Failed {
+        Err(self.failed(command))
+    }
+
+    pub(crate) fn failed(self, command: String) -> GitError {
+        GitError::Failed {
             command,
             status: self.status,
             stderr: self.stderr,
-        })
+        }
     }
 
     pub(crate) fn line(&self) -> String {
@@ -487,13 +496,10 @@ impl Output {
 fn cut_off(command: &str, drained: Drained, limit: Duration) -> GitError {
     let command = command.to_owned();
     match drained {
-        Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles { command, paths },
-        Drained::Cancelled => GitError::Cancelled { command },
-        Drained::Flooded => GitError::Flooded { command },
-        Drained::Whole | Drained::TooLate => GitError::TimedOut {
-            command,
-            after: limit,
-        },
+        Drained::HeldBySpecialFiles(paths) => GitError::HeldBySpecialFiles(command, paths),
+        Drained::Cancelled => GitError::Cancelled(command),
+        Drained::Flooded => GitError::Flooded(command),
+        Drained::Whole | Drained::TooLate => GitError::TimedOut(command, limit),
     }
 }
 

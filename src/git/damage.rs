@@ -3,7 +3,8 @@
 
 use crate::git::bytes::as_path;
 use crate::git::entries::resolve_gitfile;
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
+use crate::git::files::is_there;
 use crate::plain_file;
 use std::fs::{self, FileType};
 use std::io::Read;
@@ -24,7 +25,7 @@ const ELSE: &str = "or check the repository out anew";
 
 /// Refuses a git directory that git would not open, would block on, or would overlook and take the repository around
 /// it. `dot_git` is the directory, or the file that names it.
-pub(crate) fn refuse_unusable(dot_git: &Path) -> Result<(), GitError> {
+pub(crate) fn refuse_unusable(dot_git: &Path) -> Result<()> {
     let is_fine = |kind: FileType| kind.is_file() || kind.is_dir();
     refuse_unless(is_fine, dot_git, "directory")?;
     let Some(git_dir) = resolve_gitfile(dot_git) else {
@@ -42,23 +43,23 @@ pub(crate) fn refuse_unusable(dot_git: &Path) -> Result<(), GitError> {
     }
     let head = git_dir.join("HEAD");
     let needed = [&head, &common_dir.join("objects"), &common_dir.join("refs")];
-    let is_missing = |path: &&&PathBuf| path.symlink_metadata().is_err();
-    let missing = needed.iter().find(is_missing);
-    match missing {
-        Some(path) if !needed.iter().all(|path| is_missing(&path)) => {
+    let missing = needed.iter().find(|path| !is_there(path));
+    let (path, what) = match missing {
+        Some(path) if needed.iter().any(|path| is_there(path)) => {
             let what = "is missing, without which git recognises no repository; put it back";
-            Err(damaged(path, what))
+            (*path, what)
         }
         None if can_read(&head) && !is_head(&head) => {
             let what = "has lost its content; write `ref: refs/heads/BRANCH` into it";
-            Err(damaged(&head, what))
+            (&head, what)
         }
-        Some(_) | None => Ok(()),
-    }
+        Some(_) | None => return Ok(()),
+    };
+    Err(damaged(path, what))
 }
 
 /// Refuses something else in the place of a file that git always reads, or of a directory that it needs.
-fn refuse_misplaced(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
+fn refuse_misplaced(git_dir: &Path, common_dir: &Path) -> Result<()> {
     let branch = branch_of(git_dir);
     for path in required_files([git_dir, common_dir], branch.as_deref()) {
         // git removes an empty directory that is in the way of a ref or its log.
@@ -77,20 +78,14 @@ fn refuse_misplaced(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     Ok(())
 }
 
-fn refuse_unless(
-    is_fine: impl Fn(FileType) -> bool,
-    path: &Path,
-    needed: &str,
-) -> Result<(), GitError> {
+fn refuse_unless(is_fine: impl Fn(FileType) -> bool, path: &Path, needed: &str) -> Result<()> {
     let found = path.metadata().map(|meta| meta.file_type());
-    match found.ok().filter(|kind| !is_fine(*kind)) {
-        Some(kind) => {
-            let kind = name_of(kind);
-            let what = format!("is a {kind}, and git needs a {needed} there; move it away");
-            Err(damaged(path, &what))
-        }
-        None => Ok(()),
-    }
+    let Some(kind) = found.ok().filter(|kind| !is_fine(*kind)) else {
+        return Ok(());
+    };
+    let kind = name_of(kind);
+    let what = format!("is a {kind}, and git needs a {needed} there; move it away");
+    Err(damaged(path, &what))
 }
 
 fn name_of(kind: FileType) -> &'static str {
@@ -104,14 +99,11 @@ fn name_of(kind: FileType) -> &'static str {
 }
 
 fn damaged(path: &Path, what: &str) -> GitError {
-    GitError::Damaged {
-        path: path.to_path_buf(),
-        what: format!("{what}, {ELSE}"),
-    }
+    GitError::Damaged(path.to_path_buf(), format!("{what}, {ELSE}"))
 }
 
 /// Refuses a repository whose branch or index lost its content. git would take the branch for one without commits.
-pub(crate) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
+pub(crate) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<()> {
     let index = git_dir.join("index");
     if can_read(&index) && !is_index(&index) {
         let what = "has lost its content; remove it and run `git reset`";
@@ -121,16 +113,15 @@ pub(crate) fn refuse_emptied(git_dir: &Path, common_dir: &Path) -> Result<(), Gi
         return Ok(());
     };
     let path = common_dir.join(&branch);
-    if can_read(&path) && !is_head(&path) {
-        let log = common_dir.join("logs").join(&branch);
-        let what = format!(
-            "has lost the id of its commit; write it into that file (the second word of the last line of {})",
-            log.display()
-        );
-        Err(damaged(&path, &what))
-    } else {
-        Ok(())
+    if !can_read(&path) || is_head(&path) {
+        return Ok(());
     }
+    let log = common_dir.join("logs").join(&branch);
+    let what = format!(
+        "has lost the id of its commit; write it into that file (the second word of the last line of {})",
+        log.display()
+    );
+    Err(damaged(&path, &what))
 }
 
 /// Whether this is a file that can be read, so that its content is known. What a link leads to is left to git.
@@ -149,13 +140,10 @@ fn branch_of(git_dir: &Path) -> Option<String> {
 /// The files that git always reads, in the git directory of the work tree and in the one that all work trees share.
 pub(crate) fn required_files(dirs: [&Path; 2], branch: Option<&str>) -> Vec<PathBuf> {
     let [own, shared] = dirs;
-    let mut paths = Vec::new();
-    for name in "HEAD index FETCH_HEAD commondir config.worktree".split(' ') {
-        paths.push(own.join(name));
-    }
-    for name in "config packed-refs shallow objects/info/alternates".split(' ') {
-        paths.push(shared.join(name));
-    }
+    let of_own = "HEAD index FETCH_HEAD commondir config.worktree".split(' ');
+    let of_shared = "config packed-refs shallow objects/info/alternates".split(' ');
+    let mut paths: Vec<PathBuf> = of_own.map(|name| own.join(name)).collect();
+    paths.extend(of_shared.map(|name| shared.join(name)));
     for dir in dirs {
         paths.push(dir.join("logs/HEAD"));
         paths.extend(branch.map(|name| dir.join(name)));
@@ -171,9 +159,8 @@ pub(crate) fn is_head(path: &Path) -> bool {
     }
     let content = plain_file::read(path, HEAD_LIMIT).unwrap_or_default();
     let line = content.trim_ascii();
-    let named = line
-        .strip_prefix(b"ref:")
-        .is_some_and(|name| name.trim_ascii_start().starts_with(b"refs/"));
+    let named = line.strip_prefix(b"ref:").map(<[u8]>::trim_ascii_start);
+    let named = named.is_some_and(|name| name.starts_with(b"refs/"));
     let is_oid = matches!(line.len(), 40 | 64) && line.iter().all(u8::is_ascii_hexdigit);
     named || is_oid
 }

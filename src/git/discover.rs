@@ -1,13 +1,13 @@
 //! Finds the repository, and refuses one that cannot be worked on safely.
 
 use crate::git::bytes::{as_path, nul_ended};
-use crate::git::command::{Call, GitProgram, Output};
+use crate::git::command::{Call, GitProgram};
 use crate::git::damage;
-use crate::git::error::GitError;
-use crate::git::filters::sandbox::FilterSandbox;
+use crate::git::error::io_error;
+use crate::git::files::is_there;
 use crate::git::jj::{self, Workspace};
 use crate::git::preflight::{OLDEST_GIT, Operation, PreflightError};
-use crate::git::real::{Environment, Real, identity};
+use crate::git::real::{Environment, FilterSandbox, Real, identity};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -25,16 +25,14 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
     let alone = jj::root_of(start)
         .map(|root| Workspace::open(root, environment))
         .transpose()?;
-    let top = start
-        .ancestors()
-        .find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let top = start.ancestors().find(|dir| is_there(&dir.join(".git")));
     let forbidden = alone.as_ref().map(|jj| jj.root.as_path()).or(top);
     let git =
         GitProgram::find("git", search_path, forbidden.unwrap_or(start)).ok_or_else(no_git)?;
-    let seen_through = alone
-        .as_ref()
-        .map(|jj| Ok::<_, PreflightError>((jj.git_dir(&git, environment)?, jj.root.clone())))
-        .transpose()?;
+    let seen_through = match &alone {
+        Some(jj) => Some((jj.git_dir(&git, environment)?, jj.root.clone())),
+        None => None,
+    };
     let dot_git = match &seen_through {
         Some((git_dir, _)) => Some(git_dir.clone()),
         None => top.map(|top| top.join(".git")),
@@ -48,22 +46,17 @@ pub fn discover(start: &Path, environment: &Environment) -> Result<Real, Preflig
         environment,
         seen_through,
     };
-    let version = git.call(Path::new("/")).args(["--version"]).line()?;
+    let version = git.call(Path::new("/")).words("--version").line()?;
     if is_older(&version, OLDEST_GIT) {
         let (major, minor) = OLDEST_GIT;
         return Err(PreflightError::Machine(format!(
             "git {version} is too old; install git {major}.{minor} or later"
         )));
     }
-    let Answers {
-        work_tree,
-        git_dir,
-        common_dir,
-        object_format,
-    } = match asked.all_at_once()? {
-        Some(answers) => answers,
-        None => asked.one_by_one()?,
-    };
+    let object_format = asked.object_format()?;
+    let work_tree = asked.path("--show-toplevel")?;
+    let git_dir = asked.path("--absolute-git-dir")?;
+    let common_dir = asked.path("--git-common-dir")?;
     let git = GitProgram::find("git", search_path, &work_tree).ok_or_else(no_git)?;
     refuse_foreign_owner(&[&work_tree, &git_dir], &asked)?;
     if let Some(operation) = Operation::under_way(&git_dir) {
@@ -106,14 +99,6 @@ struct Discovery<'a> {
     seen_through: Option<(PathBuf, PathBuf)>,
 }
 
-/// The locations of the repository, and its object format.
-struct Answers {
-    work_tree: PathBuf,
-    git_dir: PathBuf,
-    common_dir: PathBuf,
-    object_format: String,
-}
-
 impl Discovery<'_> {
     fn call(&self) -> Call<'_> {
         let call = self.git.call(self.start).timeout(QUERY_TIMEOUT);
@@ -125,74 +110,44 @@ impl Discovery<'_> {
         }
     }
 
-    /// Gets all answers from one git process. This works only in the usual case: `None` says neither what is wrong
-    /// nor which path contains a line break.
-    fn all_at_once(&self) -> Result<Option<Answers>, GitError> {
-        let args = "-c safe.directory=* rev-parse --is-bare-repository --is-inside-git-dir --show-object-format --show-toplevel --absolute-git-dir --git-common-dir";
-        let output = self.call().words(args).status()?;
-        Ok(self.read_all(&output).filter(|_| output.status == Some(0)))
-    }
-
-    fn read_all(&self, output: &Output) -> Option<Answers> {
-        let lines = output.stdout.strip_suffix(b"\n")?;
-        let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();
-        let [b"false", b"false", format, top, git_dir, common] = lines.as_slice() else {
-            return None;
-        };
-        let path = |answer: &[u8]| fs::canonicalize(self.start.join(as_path(answer))).ok();
-        Some(Answers {
-            work_tree: path(top)?,
-            git_dir: path(git_dir)?,
-            common_dir: path(common)?,
-            object_format: String::from_utf8_lossy(format).into_owned(),
-        })
-    }
-
-    fn one_by_one(&self) -> Result<Answers, PreflightError> {
-        self.refuse_bare()?;
-        Ok(Answers {
-            work_tree: self.path("--show-toplevel")?,
-            git_dir: self.path("--absolute-git-dir")?,
-            common_dir: self.path("--git-common-dir")?,
-            object_format: String::from_utf8_lossy(&self.answer("--show-object-format")?)
-                .into_owned(),
-        })
-    }
-
-    fn refuse_bare(&self) -> Result<(), PreflightError> {
+    /// The object format, if there is a repository with a work tree.
+    fn object_format(&self) -> Result<String, PreflightError> {
         if !self.start.is_dir() {
             return Err(self.missing());
         }
-        if self.answer("--is-bare-repository")? == b"true" {
+        let questions = [
+            "--is-bare-repository",
+            "--is-inside-git-dir",
+            "--show-object-format",
+        ];
+        let answers = self.answer(&questions)?;
+        let answers = String::from_utf8_lossy(&answers);
+        let mut answers = answers.lines();
+        if answers.next() == Some("true") {
             return Err(self.refused("is a bare repository; run in a checkout with a work tree"));
         }
-        if self.answer("--is-inside-git-dir")? == b"true" {
+        if answers.next() == Some("true") {
             return Err(self.refused("is inside a git directory; run in the work tree"));
         }
-        Ok(())
+        Ok(answers.next().unwrap_or_default().to_owned())
     }
 
     fn path(&self, question: &str) -> Result<PathBuf, PreflightError> {
-        let answer = self.answer(question)?;
+        let answer = self.answer(&[question])?;
         let path = self.start.join(as_path(&answer));
-        fs::canonicalize(&path).map_err(|source| {
-            PreflightError::Git(GitError::Io {
-                action: "resolve",
-                path,
-                source,
-            })
-        })
+        Ok(fs::canonicalize(&path).map_err(io_error("resolve", &path))?)
     }
 
     /// [`refuse_foreign_owner`] checks the ownership instead, with its own message.
-    fn answer(&self, question: &str) -> Result<Vec<u8>, PreflightError> {
-        let args = ["-c", "safe.directory=*", "rev-parse", question];
-        let mut output = self.call().args(args).status()?;
-        if output.status == Some(0) {
-            if output.stdout.last() == Some(&b'\n') {
-                output.stdout.pop();
-            }
-            return Ok(output.stdout);
+    fn answer(&self, questions: &[&str]) -> Result<Vec<u8>, PreflightError> {
+        let call = self
+            .call()
+            .words("-c safe.directory=* rev-parse")
+            .args(questions);
+        let output = call.status()?;
+        if output.is_success() {
+            let answer = output.stdout.strip_suffix(b"\n");
+            return Ok(answer.unwrap_or(&output.stdout).to_vec());
         }
         if output.stderr.contains("not a git repository") {
             return Err(self.missing());
@@ -217,8 +172,10 @@ impl Discovery<'_> {
     /// The values of `safe.directory` from the places where git accepts them: outside of the repository.
     fn safe_directories(&self) -> Result<Vec<Vec<u8>>, PreflightError> {
         let call = self.environment.with_user(self.git.call(Path::new("/")));
-        let args = ["config", "-z", "--type=path", "--get-all", "safe.directory"];
-        let listed = call.env("GIT_DIR", "/dev/null").args(args).status()?;
+        let call = call.env("GIT_DIR", "/dev/null");
+        let listed = call
+            .words("config -z --type=path --get-all safe.directory")
+            .status()?;
         Ok(nul_ended(&listed.stdout)
             .into_iter()
             .map(<[u8]>::to_vec)
@@ -228,10 +185,8 @@ impl Discovery<'_> {
 
 /// Whether a version of git is older than another one.
 pub(crate) fn is_older(version: &str, than: (u32, u32)) -> bool {
-    let mut numbers = version
-        .trim_start_matches("git version ")
-        .split('.')
-        .map_while(|part| part.parse::<u32>().ok());
+    let numbers = version.trim_start_matches("git version ").split('.');
+    let mut numbers = numbers.map_while(|part| part.parse::<u32>().ok());
     let found = numbers.next().zip(numbers.next());
     found.is_some_and(|found| found < than)
 }
@@ -245,9 +200,7 @@ fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Discovery<'_>) -> Result<(), 
     }
     let user = user.as_raw();
     for dir in dirs {
-        let owner = fs::symlink_metadata(dir)
-            .map(|meta| meta.uid())
-            .unwrap_or(user);
+        let owner = fs::symlink_metadata(dir).map_or(user, |meta| meta.uid());
         if owner == user || is_listed(&asked.safe_directories()?, dirs) {
             continue;
         }
@@ -263,17 +216,14 @@ fn refuse_foreign_owner(dirs: &[&PathBuf], asked: &Discovery<'_>) -> Result<(), 
 fn is_listed(values: &[Vec<u8>], dirs: &[&PathBuf]) -> bool {
     let mut listed = false;
     for value in values {
-        let value = value.as_slice();
-        listed = match value {
+        let is_one = |dir: &&PathBuf| match value.strip_suffix(b"/*") {
+            Some(parent) => dir.starts_with(as_path(parent)),
+            None => fs::canonicalize(as_path(value)).is_ok_and(|path| path == **dir),
+        };
+        listed = match value.as_slice() {
             b"" => false,
             b"*" => true,
-            _ => {
-                listed
-                    || dirs.iter().any(|dir| match value.strip_suffix(b"/*") {
-                        Some(parent) => dir.starts_with(as_path(parent)),
-                        None => fs::canonicalize(as_path(value)).is_ok_and(|path| path == **dir),
-                    })
-            }
+            _ => listed || dirs.iter().any(is_one),
         };
     }
     listed

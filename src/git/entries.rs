@@ -1,18 +1,16 @@
 //! Reads what is at each path of the work tree without following links.
 
 use crate::git::bytes::as_path;
+use crate::git::files::is_directory;
 use crate::plain_file;
 use std::collections::HashMap;
 use std::fs::Metadata;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) type Digest = [u8; 32];
-
-/// Large enough for blake3 to use the widest vector instructions.
-const BUFFER: usize = 64 * 1024;
 
 /// The most that is read of one list of paths, in bytes. GitHub accepts no push with more. Without a limit, a file
 /// without content (a sparse one) of any size would hold up the run.
@@ -44,8 +42,21 @@ pub(crate) enum OnDisk {
     },
 }
 
+impl OnDisk {
+    /// What distinguishes a file or link from others.
+    pub(crate) fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::File { digest, .. }
+            | Self::Link { digest }
+            | Self::Unreadable { digest }
+            | Self::TooLarge { digest } => Some(*digest),
+            Self::Missing | Self::Directory | Self::Special => None,
+        }
+    }
+}
+
 /// The git directory behind a `.git` entry, which may be a file that contains its path.
-pub(crate) fn resolve_gitfile(dot_git: &Path) -> Option<std::path::PathBuf> {
+pub(crate) fn resolve_gitfile(dot_git: &Path) -> Option<PathBuf> {
     if dot_git.is_dir() {
         return Some(dot_git.to_path_buf());
     }
@@ -70,46 +81,38 @@ pub(crate) fn directories_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Inspects every path below `top`.
-pub(crate) fn inspect_all(top: &Path, paths: &[&[u8]]) -> Vec<OnDisk> {
-    let mut inspector = PathInspector {
-        read_up_to: largest_read(top, paths),
-        ..PathInspector::new(top)
-    };
-    paths.iter().map(|path| inspector.inspect(path)).collect()
+pub(crate) fn inspect_all(top: &Path, paths: &[impl AsRef<[u8]>]) -> Vec<OnDisk> {
+    let mut inspector = PathInspector::new(top);
+    inspector.read_up_to = largest_read(top, paths);
+    let paths = paths.iter().map(AsRef::as_ref);
+    paths.map(|path| inspector.inspect(path)).collect()
 }
 
 /// The length of the largest file that is read. Smaller files are preferred, and files of one length are all read
 /// or all left, so that the result depends only on the lengths.
-fn largest_read(top: &Path, paths: &[&[u8]]) -> u64 {
-    let file = |path: &&[u8]| top.join(as_path(path)).symlink_metadata().ok();
-    let files = paths.iter().filter_map(file).filter(Metadata::is_file);
+fn largest_read(top: &Path, paths: &[impl AsRef<[u8]>]) -> u64 {
+    let paths = paths.iter().map(|path| top.join(as_path(path.as_ref())));
+    let files = paths
+        .filter_map(|path| path.symlink_metadata().ok())
+        .filter(Metadata::is_file);
     let mut lengths: Vec<u64> = files.map(|meta| meta.len()).collect();
-    if lengths
-        .iter()
-        .fold(0, |sum: u64, it| sum.saturating_add(*it))
-        <= MAX_READ_BYTES
-    {
-        return u64::MAX;
-    }
     lengths.sort_unstable();
-    let mut total = 0_u64;
-    let mut largest = 0;
+    let (mut total, mut largest) = (0_u64, 0);
     for same in lengths.chunk_by(|one, other| one == other) {
         let length = same.first().copied().unwrap_or_default();
         total = total.saturating_add(length.saturating_mul(same.len() as u64));
         if total > MAX_READ_BYTES {
-            break;
+            return largest;
         }
         largest = length;
     }
-    largest
+    u64::MAX
 }
 
 /// Inspects paths, and caches which directories are real so that no path is followed through a link.
 pub(crate) struct PathInspector<'a> {
     top: &'a Path,
     real_directories: HashMap<Vec<u8>, bool>,
-    buffer: Vec<u8>,
     /// The length of the largest file that is read.
     read_up_to: u64,
 }
@@ -119,69 +122,50 @@ impl<'a> PathInspector<'a> {
         Self {
             top,
             real_directories: HashMap::new(),
-            buffer: Vec::new(),
             read_up_to: MAX_READ_BYTES,
         }
     }
 
     pub(crate) fn inspect(&mut self, path: &[u8]) -> OnDisk {
         let full = self.top.join(as_path(path));
-        let meta = full.symlink_metadata();
-        if let Err(error) = &meta
-            && error.kind() == io::ErrorKind::InvalidFilename
-        {
+        let meta = match full.symlink_metadata() {
+            Ok(meta) if self.is_real(split(path).0) => meta,
             // The whole path is too long for one system call. git reaches such a file one directory at a
             // time.
-            return OnDisk::Unreadable {
-                digest: *blake3::hash(b"too long").as_bytes(),
-            };
-        }
-        let Ok(meta) = meta else {
-            return OnDisk::Missing;
+            Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+                let digest = *blake3::hash(b"too long").as_bytes();
+                return OnDisk::Unreadable { digest };
+            }
+            Ok(_) | Err(_) => return OnDisk::Missing,
         };
-        if !self.is_real(split(path).0) {
-            return OnDisk::Missing;
-        }
-        let path = full;
+        let digest = by_metadata(&meta);
         if meta.is_symlink() {
-            let Ok(target) = path.read_link() else {
-                return OnDisk::Unreadable {
-                    digest: by_metadata(&meta),
-                };
-            };
-            OnDisk::Link {
-                digest: *blake3::hash(target.as_os_str().as_bytes()).as_bytes(),
-            }
-        } else if meta.is_dir() {
-            OnDisk::Directory
-        } else if !meta.is_file() {
-            OnDisk::Special
-        } else if meta.len() > self.read_up_to {
-            OnDisk::TooLarge {
-                digest: by_metadata(&meta),
-            }
-        } else {
-            let executable = meta.permissions().mode() & 0o100 != 0;
-            match self.hash_file(&path) {
-                Ok((length, digest)) => OnDisk::File {
-                    executable,
-                    length,
-                    digest,
-                },
-                Err(_) => OnDisk::Unreadable {
-                    digest: by_metadata(&meta),
-                },
-            }
+            return full
+                .read_link()
+                .map_or(OnDisk::Unreadable { digest }, |target| {
+                    let digest = *blake3::hash(target.as_os_str().as_bytes()).as_bytes();
+                    OnDisk::Link { digest }
+                });
         }
-    }
-
-    fn hash_file(&mut self, path: &Path) -> io::Result<(u64, Digest)> {
-        self.buffer.resize(BUFFER, 0);
-        hash_into(
-            &mut plain_file::open(path)?,
-            &mut self.buffer,
-            &mut io::sink(),
-        )
+        if !meta.is_file() {
+            return if meta.is_dir() {
+                OnDisk::Directory
+            } else {
+                OnDisk::Special
+            };
+        }
+        if meta.len() > self.read_up_to {
+            return OnDisk::TooLarge { digest };
+        }
+        let mut hasher = blake3::Hasher::new();
+        match plain_file::open(&full).and_then(|file| hasher.update_reader(file).map(drop)) {
+            Ok(()) => OnDisk::File {
+                executable: meta.permissions().mode() & 0o100 != 0,
+                length: hasher.count(),
+                digest: *hasher.finalize().as_bytes(),
+            },
+            Err(_) => OnDisk::Unreadable { digest },
+        }
     }
 
     /// Whether `directory` and all its parents below the top are directories and not links.
@@ -192,12 +176,8 @@ impl<'a> PathInspector<'a> {
         if let Some(known) = self.real_directories.get(directory) {
             return *known;
         }
-        let real = self.is_real(split(directory).0)
-            && self
-                .top
-                .join(as_path(directory))
-                .symlink_metadata()
-                .is_ok_and(|meta| meta.is_dir());
+        let path = self.top.join(as_path(directory));
+        let real = self.is_real(split(directory).0) && is_directory(&path);
         self.real_directories.insert(directory.to_vec(), real);
         real
     }
@@ -205,37 +185,11 @@ impl<'a> PathInspector<'a> {
 
 fn by_metadata(meta: &Metadata) -> Digest {
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update(b"unreadable\0")
-        .update(&meta.len().to_le_bytes());
-    hasher
-        .update(&meta.mtime().to_le_bytes())
-        .update(&meta.mtime_nsec().to_le_bytes());
+    hasher.update(b"unreadable\0");
+    hasher.update(&meta.len().to_le_bytes());
+    hasher.update(&meta.mtime().to_le_bytes());
+    hasher.update(&meta.mtime_nsec().to_le_bytes());
     *hasher.finalize().as_bytes()
-}
-
-/// Computes the digest of everything that `from` yields and copies it to `to`.
-pub(crate) fn hash(from: &mut impl Read, to: &mut impl Write) -> io::Result<Digest> {
-    hash_into(from, &mut vec![0; BUFFER], to).map(|(_, digest)| digest)
-}
-
-fn hash_into(
-    from: &mut impl Read,
-    buffer: &mut [u8],
-    to: &mut impl Write,
-) -> io::Result<(u64, Digest)> {
-    let mut hasher = blake3::Hasher::new();
-    loop {
-        match from.read(buffer) {
-            Ok(0) => return Ok((hasher.count(), *hasher.finalize().as_bytes())),
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                to.write_all(&buffer[..read])?;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,52 +1,54 @@
 //! Atomic file writes: a reader or a crash finds either the old or the new content.
 
-use crate::git::error::{GitError, io_error};
+use crate::git::error::{GitError, Result, io_error};
+use crate::plain_file;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::Path;
+use tempfile::NamedTempFile;
 
 /// Replaces a file's content atomically. The content is flushed to disk before the rename.
-pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<(), GitError> {
+pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
-    let written = tempfile::NamedTempFile::new_in(parent).and_then(|mut file| {
+    let written = NamedTempFile::new_in(parent).and_then(|mut file| {
         file.write_all(content)?;
-        file.as_file().sync_all()?;
-        file.persist(path).map_err(|error| error.error)?;
-        File::open(parent)?.sync_all()
+        place(file, path)
     });
     written.map_err(io_error("write", path))
 }
 
-pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), GitError> {
+/// Puts a written file at its path, and flushes both to disk.
+fn place(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_parent(path)
+}
+
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::write(path, content).map_err(io_error("write", path))
 }
 
 /// Writes a record atomically.
-pub(crate) fn write_record(path: &Path, record: &impl Serialize) -> Result<(), GitError> {
+pub(crate) fn write_record(path: &Path, record: &impl Serialize) -> Result<()> {
     let text = serde_json::to_vec(record).map_err(damaged(path))?;
     write_atomically(path, &text)
 }
 
 /// Reads a record, or returns `None` if there is none.
-pub(crate) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, GitError> {
+pub(crate) fn read_record<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     if metadata(path)?.is_none() {
         return Ok(None);
     }
-    let text = fs::read(path).map_err(io_error("read", path))?;
-    serde_json::from_slice(&text)
+    serde_json::from_slice(&read(path)?)
         .map(Some)
         .map_err(damaged(path))
 }
 
 fn damaged(path: &Path) -> impl FnOnce(serde_json::Error) -> GitError {
-    let path = path.to_path_buf();
-    move |error| GitError::Private {
-        path,
-        why: error.to_string(),
-    }
+    move |error| GitError::private(path, error.to_string())
 }
 
 /// Replaces a file of the work tree atomically and keeps its permissions. The temporary file is made in
@@ -61,22 +63,19 @@ pub(crate) fn replace_file_by(
     workshop: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     let permissions = fs::symlink_metadata(path).map_or_else(
         |_| fs::Permissions::from_mode(0o644),
         |meta| meta.permissions(),
     );
-    let mut file = tempfile::NamedTempFile::new_in(workshop)?;
+    let mut file = NamedTempFile::new_in(workshop)?;
     write(file.as_file_mut())?;
     file.as_file().set_permissions(permissions)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    sync_parent(path)
+    place(file, path)
 }
 
 /// Copies an index with its modification time, from which git knows which entries may have changed since
 /// without another size or time.
-pub(crate) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
+pub(crate) fn copy_index(from: &Path, to: &Path) -> Result<()> {
     let copied = || {
         let mut source = File::open(from)?;
         let time = source.metadata()?.modified()?;
@@ -94,16 +93,15 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
 }
 
 /// Copies a file's content if the file exists. A link is followed, as git does.
-pub(crate) fn copy_content(from: &Path, to: &Path) -> Result<(), GitError> {
-    if !from.is_file() {
-        return Ok(());
+pub(crate) fn copy_content(from: &Path, to: &Path) -> Result<()> {
+    if from.is_file() {
+        write(to, &read(from)?)?;
     }
-    let content = fs::read(from).map_err(io_error("read", from))?;
-    write(to, &content)
+    Ok(())
 }
 
 /// Makes `to` identical to `from`: a file, a link, a whole directory, or nothing.
-pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     remove(to)?;
     let Some(meta) = metadata(from)? else {
         return Ok(());
@@ -131,17 +129,18 @@ pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Moves a file, a link or a whole directory to a path where nothing is. `to` is never incomplete, also if the
 /// paths are on different file systems: what is left of `from` then is removed under the name `gone`.
-pub(crate) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitError> {
+pub(crate) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<()> {
     let moved = match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let mut part = to.as_os_str().to_owned();
             part.push(".sprag-part");
             copy_tree(from, Path::new(&part))?;
             copy_modes(from, Path::new(&part))?;
-            let renamed = fs::rename(&part, to);
-            renamed.map_err(io_error("move to", to))?;
-            let renamed = fs::rename(from, gone);
-            renamed.map_err(io_error("move", from))?;
+            if let Ok(file) = plain_file::open(Path::new(&part)) {
+                file.sync_all().map_err(io_error("write", to))?;
+            }
+            fs::rename(&part, to).map_err(io_error("move to", to))?;
+            fs::rename(from, gone).map_err(io_error("move", from))?;
             return remove(gone);
         }
         moved => moved,
@@ -149,8 +148,21 @@ pub(crate) fn move_tree(from: &Path, to: &Path, gone: &Path) -> Result<(), GitEr
     moved.map_err(io_error("move", from))
 }
 
+/// How many bytes the files at and below `path` have.
+pub(crate) fn length(path: &Path) -> Result<u64> {
+    match metadata(path)? {
+        Some(meta) if meta.is_dir() => {
+            let lengths = names(path)?
+                .into_iter()
+                .map(|name| length(&path.join(name)));
+            lengths.sum()
+        }
+        meta => Ok(meta.map_or(0, |meta| meta.len())),
+    }
+}
+
 /// Gives the copies of directories the modes of the originals, the innermost first.
-fn copy_modes(from: &Path, to: &Path) -> Result<(), GitError> {
+fn copy_modes(from: &Path, to: &Path) -> Result<()> {
     let Some(meta) = metadata(from)?.filter(Metadata::is_dir) else {
         return Ok(());
     };
@@ -161,7 +173,7 @@ fn copy_modes(from: &Path, to: &Path) -> Result<(), GitError> {
 }
 
 /// Whether two paths have the same kind, executable bit and content, recursively for directories.
-pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
+pub(crate) fn same(one: &Path, other: &Path) -> Result<bool> {
     let (a, b) = match (metadata(one)?, metadata(other)?) {
         (None, None) => return Ok(true),
         (Some(a), Some(b)) => (a, b),
@@ -171,20 +183,16 @@ pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
         let link = |path: &Path| fs::read_link(path).map_err(io_error("read", path));
         Ok(link(one)? == link(other)?)
     } else if a.is_dir() && b.is_dir() {
-        let listed = (names(one)?, names(other)?);
-        if listed.0 != listed.1 {
-            return Ok(false);
+        let listed = names(one)?;
+        let mut is_same = listed == names(other)?;
+        for name in listed {
+            is_same = is_same && same(&one.join(&name), &other.join(&name))?;
         }
-        for name in listed.0 {
-            if !same(&one.join(&name), &other.join(&name))? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(is_same)
     } else if a.is_file() && b.is_file() {
-        Ok(is_executable(&a) == is_executable(&b)
-            && a.len() == b.len()
-            && read(one)? == read(other)?)
+        let is_executable = |meta: &Metadata| meta.permissions().mode() & 0o111 != 0;
+        let is_alike = is_executable(&a) == is_executable(&b) && a.len() == b.len();
+        Ok(is_alike && read(one)? == read(other)?)
     } else {
         Ok(false)
     }
@@ -195,7 +203,7 @@ pub(crate) fn same(one: &Path, other: &Path) -> Result<bool, GitError> {
 ///
 /// # Errors
 /// When it cannot be removed.
-pub fn remove(path: &Path) -> Result<(), GitError> {
+pub fn remove(path: &Path) -> Result<()> {
     let removed = match metadata(path)? {
         None => return Ok(()),
         Some(meta) if meta.is_dir() => match fs::remove_dir_all(path) {
@@ -211,12 +219,12 @@ pub fn remove(path: &Path) -> Result<(), GitError> {
 }
 
 /// Makes a directory and those below it writable for their owner.
-fn make_writable(dir: &Path) -> Result<(), GitError> {
+fn make_writable(dir: &Path) -> Result<()> {
     let permissions = fs::Permissions::from_mode(0o700);
     fs::set_permissions(dir, permissions).map_err(io_error("make writable", dir))?;
     for name in names(dir)? {
         let path = dir.join(name);
-        if metadata(&path)?.is_some_and(|meta| meta.is_dir()) {
+        if is_directory(&path) {
             make_writable(&path)?;
         }
     }
@@ -224,18 +232,33 @@ fn make_writable(dir: &Path) -> Result<(), GitError> {
 }
 
 /// Creates a directory that only its owner can access, and its parents.
-pub(crate) fn make_dir(path: &Path) -> Result<(), GitError> {
+pub(crate) fn make_dir(path: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(io_error("create", path))
 }
 
 /// The metadata of `path` itself, or `None` if it does not exist.
-pub(crate) fn metadata(path: &Path) -> Result<Option<Metadata>, GitError> {
+pub(crate) fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match fs::symlink_metadata(path) {
         Ok(meta) => Ok(Some(meta)),
         Err(error) if is_absence(&error) => Ok(None),
         Err(error) => Err(io_error("read", path)(error)),
     }
+}
+
+/// Whether a directory, and no link to one, is at `path`.
+pub(crate) fn is_directory(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+}
+
+/// Whether a link is at `path`.
+pub(crate) fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
+}
+
+/// Whether anything is at `path`, be it a link that leads nowhere.
+pub(crate) fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 pub(crate) fn is_absence(error: &io::Error) -> bool {
@@ -246,22 +269,17 @@ pub(crate) fn is_absence(error: &io::Error) -> bool {
 }
 
 /// The names in a directory, in order.
-pub(crate) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
+pub(crate) fn names(dir: &Path) -> Result<Vec<std::ffi::OsString>> {
     let entries = fs::read_dir(dir).map_err(io_error("read", dir))?;
-    let names: Result<Vec<_>, io::Error> = entries
-        .map(|entry| entry.map(|entry| entry.file_name()))
-        .collect();
+    let names = entries.map(|entry| entry.map(|entry| entry.file_name()));
+    let names: io::Result<Vec<_>> = names.collect();
     let mut names = names.map_err(io_error("read", dir))?;
     names.sort();
     Ok(names)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, GitError> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(io_error("read", path))
-}
-
-fn is_executable(meta: &Metadata) -> bool {
-    meta.permissions().mode() & 0o111 != 0
 }
 
 #[cfg(test)]

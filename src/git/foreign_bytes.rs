@@ -8,7 +8,10 @@ use std::io;
 
 /// Modes, names and ids of the entries of a tree, up to the first that git does not accept.
 pub fn tree(content: &[u8], length: usize) -> Vec<(u32, Vec<u8>, String)> {
-    let entries = Entries::of(content, length / 2);
+    let entries = Entries {
+        rest: content,
+        id_bytes: length / 2,
+    };
     entries
         .map(|entry| (entry.mode, entry.name.to_vec(), hex(entry.id)))
         .collect()
@@ -37,7 +40,7 @@ pub fn commit(content: &[u8]) -> ReadCommit {
 /// When the file cannot be read.
 pub fn loose_object(file: &[u8], id: &str) -> io::Result<Option<Vec<u8>>> {
     let mut content = Vec::new();
-    let digest = read_loose(file, id, &mut |piece| {
+    let digest = read_loose(file, id, u64::MAX, &mut |piece| {
         if let Piece::Content(bytes) = piece {
             content.extend_from_slice(bytes);
         }

@@ -2,9 +2,9 @@
 //! that Sprag keeps inside jj's own, as `git worktree` would create it for another work tree: with its own
 //! HEAD and index, and with jj's objects and refs.
 
-use crate::git::command::{Call, GitProgram, Output};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
+use crate::git::command::{GitProgram, Output};
+use crate::git::error::{Result, io_error};
+use crate::git::files::{is_there, remove, write_atomically};
 use crate::git::preflight::PreflightError;
 use crate::git::real::{Environment, Real};
 use std::fs;
@@ -36,10 +36,11 @@ pub(crate) struct Workspace {
 /// The nearest jj working copy at or above `start`, unless a git work tree is equally near.
 pub(crate) fn root_of(start: &Path) -> Option<PathBuf> {
     let start = fs::canonicalize(start).ok()?;
-    let is_there = |dir: &Path, name: &str| dir.join(name).symlink_metadata().is_ok();
-    let mut above = start.ancestors();
-    let nearest = above.find(|dir| is_there(dir, ".git") || is_there(dir, ".jj/repo"))?;
-    (!is_there(nearest, ".git")).then(|| nearest.to_path_buf())
+    let has = |dir: &Path, name: &str| is_there(&dir.join(name));
+    let nearest = start
+        .ancestors()
+        .find(|dir| has(dir, ".git") || has(dir, ".jj/repo"))?;
+    (!has(nearest, ".git")).then(|| nearest.to_path_buf())
 }
 
 /// The name of a bookmark as git has it. jj quotes a name in a template if a revset needs quotes around it, as with
@@ -110,7 +111,7 @@ impl Workspace {
             .store
             .join("worktrees")
             .join(format!("sprag-{}", &name[..16]));
-        if dir.join(UNIMPORTED).symlink_metadata().is_ok() {
+        if is_there(&dir.join(UNIMPORTED)) {
             return Ok(dir);
         }
         let answer = self.query(
@@ -127,8 +128,8 @@ impl Workspace {
             )));
         }
         let is_root = commit.bytes().all(|byte| byte == b'0');
-        let names = lines.filter(|line| !line.is_empty());
-        let bookmarks: Vec<String> = names.map(unquoted).collect();
+        let bookmarks = lines.filter(|line| !line.is_empty()).map(unquoted);
+        let bookmarks: Vec<String> = bookmarks.collect();
         let head = match (is_root, bookmarks.as_slice()) {
             (true, _) => self.unborn()?,
             (false, [one]) if self.has_branch(one, commit, git, environment)? => {
@@ -155,14 +156,13 @@ impl Workspace {
             return Ok(false);
         }
         let branch = format!("refs/heads/{name}");
-        let args = ["rev-parse", "--verify", "--quiet", &branch];
         let is_there = || -> Result<bool, PreflightError> {
-            let found = git
-                .call(&self.root)
-                .env("GIT_DIR", &self.store)
-                .args(args)
-                .status()?;
-            Ok(found.status == Some(0) && found.line() == commit)
+            let call = git.call(&self.root).env("GIT_DIR", &self.store);
+            let found = call
+                .words("rev-parse --verify --quiet")
+                .arg(&branch)
+                .answer()?;
+            Ok(found.as_deref() == Some(commit))
         };
         if is_there()? {
             return Ok(true);
@@ -177,7 +177,7 @@ impl Workspace {
         Ok(fs::read_to_string(&path).map_err(io_error("read", &path))?)
     }
 
-    fn write(&self, dir: &Path, head: &str) -> Result<(), GitError> {
+    fn write(&self, dir: &Path, head: &str) -> Result<()> {
         let own = self.root.join(".jj/.gitignore");
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         let files = [
@@ -205,21 +205,21 @@ impl Workspace {
     }
 
     /// Sets the index to the commit's tree, and keeps the cached file metadata.
-    fn index(&self, dir: &Path, commit: Option<&str>, git: &GitProgram) -> Result<(), GitError> {
-        let call = |args: &[&str]| {
+    fn index(&self, dir: &Path, commit: Option<&str>, git: &GitProgram) -> Result<()> {
+        let call = |args: &str| {
             let call = git.call(&self.root).env("GIT_DIR", dir);
-            call.env("GIT_WORK_TREE", &self.root).args(args)
+            call.env("GIT_WORK_TREE", &self.root).words(args)
         };
         let is_new = !dir.join("index").is_file();
-        match commit {
-            None => call(&["read-tree", "--empty"]).run()?,
-            Some(commit) if is_new => call(&["read-tree", commit]).run()?,
-            Some(commit) => call(&["read-tree", "--reset", commit]).run()?,
+        let read = match commit {
+            None => call("read-tree --empty"),
+            Some(commit) if is_new => call("read-tree").arg(commit),
+            Some(commit) => call("read-tree --reset").arg(commit),
         };
+        read.run()?;
         if is_new {
             // Changed files make the command fail, which is no error here.
-            let refresh = "-c core.fsmonitor=false update-index -q --refresh";
-            call(&[]).words(refresh).status()?;
+            call("-c core.fsmonitor=false update-index -q --refresh").status()?;
         }
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Real {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn mark_unimported(&self, operation: &str) -> Result<(), GitError> {
+    pub fn mark_unimported(&self, operation: &str) -> Result<()> {
         write_atomically(&self.git_dir.join(UNIMPORTED), operation.as_bytes())
     }
 
@@ -276,22 +276,16 @@ impl Real {
     ///
     /// # Errors
     /// If the stored id cannot be removed.
-    pub fn mark_imported(&self) -> Result<(), GitError> {
-        let path = self.git_dir.join(UNIMPORTED);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(io_error("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
+    pub fn mark_imported(&self) -> Result<()> {
+        remove(&self.git_dir.join(UNIMPORTED))
     }
 
     /// The checked-out commit, or `None` before the first commit.
     ///
     /// # Errors
     /// If git fails.
-    pub fn head_commit(&self) -> Result<Option<String>, GitError> {
-        self.quiet_call(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"])
+    pub fn head_commit(&self) -> Result<Option<String>> {
+        self.quiet_call("rev-parse --verify --quiet HEAD^{commit}")
             .answer()
     }
 
@@ -299,31 +293,24 @@ impl Real {
     ///
     /// # Errors
     /// If git fails.
-    pub fn branch_of_head(&self) -> Result<Option<String>, GitError> {
-        let on = self
-            .quiet_call(&["symbolic-ref", "--quiet", "HEAD"])
-            .status()?;
-        let name = on.line().strip_prefix("refs/heads/").map(str::to_owned);
-        Ok(name.filter(|_| on.status == Some(0)))
+    pub fn branch_of_head(&self) -> Result<Option<String>> {
+        let on = self.quiet_call("symbolic-ref --quiet HEAD").answer()?;
+        Ok(on.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
     }
 
     /// Creates a branch of this name at a detached HEAD, so that jj finds the commit. Returns whether it did.
     ///
     /// # Errors
     /// If git fails.
-    pub fn name_head(&self, name: &str) -> Result<bool, GitError> {
+    pub fn name_head(&self, name: &str) -> Result<bool> {
         if self.branch_of_head()?.is_some() {
             return Ok(false);
         }
         let branch = format!("refs/heads/{name}");
-        self.quiet_call(&["update-ref", &branch, "HEAD"]).run()?;
+        self.quiet_call("update-ref")
+            .args([&branch, "HEAD"])
+            .run()?;
         Ok(true)
-    }
-
-    /// A command in the repository that runs no hook or monitor from the repository's configuration.
-    fn quiet_call(&self, args: &[&str]) -> Call<'_> {
-        let off = "-c core.hooksPath=/dev/null -c core.fsmonitor=false";
-        self.plain_call().words(off).args(args)
     }
 }
 

@@ -30,36 +30,33 @@ mod tests;
 
 pub use bytes::{display_path, display_paths, path_in_tree, path_within};
 pub use commit::conflict::{ConflictKind, ConflictedFile, MarkError, MarkedMerge, lines};
-pub use commit::facts::Signature;
-pub use commit::facts::{CommitFacts, CommitLine, NoLine};
+pub use commit::facts::{CommitFacts, CommitLine, Signature};
 pub use commit::hooks::{Hook, HookInvocation, idle_hooks_of};
 pub use commit::rebase::{RebaseError, Rebased, Rewritten};
 pub use commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, Stage, Staged,
 };
 pub use commit::restore::Restored;
-pub use commit::swap::Replaced;
-pub use commit::swap::{SwapError, TreeId};
+pub use commit::swap::{Replaced, SwapError, TreeId};
 pub use discover::discover;
 pub use error::GitError;
 pub use files::remove as remove_tree;
-pub use filters::sandbox::FilterSandbox;
 pub use jj::jj_remedy;
 pub use preflight::{Operation, PreflightError};
 pub use private::credentials::{
     PersistedCredential, PersistedKind, persisted_credentials, without_userinfo,
 };
 pub use private::guard::{AgentCommit, TurnMark, TurnReport, Violation};
-pub use real::Environment;
-pub use real::Real;
+pub use real::{Environment, FilterSandbox, Real};
 pub use remote::api_changes::{ApiChanges, ApiChangesError};
 pub use remote::bundle::BundleError;
-pub use remote::exchange::{Credential, Remote};
+pub use remote::exchange::{ANCESTORS, Credential, Remote};
 pub use remote::kept_work::{KEPT_WORK_REFS, KeptWork, KeptWorkRef};
 pub use remote::names::{BranchName, rescue_branch};
 pub use remote::push::{PushOutcome, PushSpec};
-pub use remote::refusal::RemoteError;
-pub use remote::refusal::{ExchangeFailure, RETRY_PAUSES, Refusal, RefusalKind, classify};
+pub use remote::refusal::{
+    ExchangeFailure, RETRY_PAUSES, Refusal, RefusalKind, RemoteError, classify,
+};
 pub use remote::switch::{MoveIntent, SwitchError};
 pub use repo::Repo;
 pub use snapshot::blobs::BlobReader;

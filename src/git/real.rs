@@ -1,11 +1,12 @@
 //! The repository that a run works on.
 
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::{Call, GitProgram};
-use crate::git::error::GitError;
-use crate::git::filters::sandbox::FilterSandbox;
+use crate::git::error::Result;
+use crate::git::files::is_there;
 use crate::plain_file;
 use crate::process::Cancel;
+use crate::sandbox::Policy;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -32,6 +33,15 @@ pub struct Real {
     pub(crate) identity: [Option<(u64, u64)>; 2],
     /// Whether the work tree has only jj's metadata and no `.git`.
     pub(crate) is_jj_alone: bool,
+}
+
+/// How the filters are confined that git starts.
+#[derive(Debug, Clone, Default)]
+pub struct FilterSandbox {
+    /// What git and all filters may do; `None` if they are not confined.
+    pub policy: Option<Policy>,
+    /// Variables that filters get besides those of git: the addresses of proxies.
+    pub variables: Vec<(OsString, OsString)>,
 }
 
 impl Real {
@@ -75,14 +85,10 @@ impl Real {
 
     /// The first of the work tree and the git directories that is not writable, if any.
     pub fn closed(&self) -> Option<&Path> {
-        let may_write = |dir: &Path| {
-            let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-            rustix::fs::access(dir, wanted).is_ok()
-        };
-        let dirs = [&self.work_tree, &self.git_dir, &self.common_dir];
-        dirs.into_iter()
-            .map(PathBuf::as_path)
-            .find(|dir| !may_write(dir))
+        let wanted = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let dirs = [&self.work_tree, &self.git_dir, &self.common_dir].into_iter();
+        let mut dirs = dirs.map(PathBuf::as_path);
+        dirs.find(|dir| rustix::fs::access(*dir, wanted).is_err())
     }
 
     /// The lock file that blocks commits, if one exists.
@@ -90,8 +96,7 @@ impl Real {
         let [index, head] = ["index.lock", "HEAD.lock"].map(|name| self.git_dir.join(name));
         let refs = self.common_dir.join("reftable/tables.list.lock");
         let locks = [Some(index), Some(head), self.branch_lock(), Some(refs)];
-        let is_there = |lock: &PathBuf| lock.symlink_metadata().is_ok();
-        locks.into_iter().flatten().find(is_there)
+        locks.into_iter().flatten().find(|lock| is_there(lock))
     }
 
     /// Where the lock of the checked-out branch would be.
@@ -123,45 +128,43 @@ impl Real {
 
     /// Whether git ignores `path`, an untracked file of the work tree. False if git gives no answer.
     pub fn ignores(&self, path: &Path) -> bool {
-        let call = self.plain_call();
-        call.words("-c core.fsmonitor=false ls-files --others --ignored --exclude-standard -z --")
-            .args([path])
-            .run()
-            .is_ok_and(|output| !output.stdout.is_empty())
+        let args = "ls-files --others --ignored --exclude-standard -z --";
+        let call = self.quiet_call(args).arg(path);
+        call.stdout().is_ok_and(|listed| !listed.is_empty())
     }
 
     /// The tracked files whose paths are UTF-8.
     ///
     /// # Errors
     /// If git fails.
-    pub fn tracked_files(&self) -> Result<Vec<String>, GitError> {
-        let args = ["-c", "core.fsmonitor=false", "ls-files", "-z"];
-        let output = self.plain_call().args(args).run()?;
-        let paths = output
-            .stdout
-            .split(|byte| *byte == 0)
-            .filter_map(|path| String::from_utf8(path.to_vec()).ok());
-        Ok(paths.filter(|path| !path.is_empty()).collect())
+    pub fn tracked_files(&self) -> Result<Vec<String>> {
+        let listed = self.quiet_call("ls-files -z").stdout()?;
+        let paths = nul_fields(&listed).map(|path| String::from_utf8(path.to_vec()));
+        Ok(paths.filter_map(Result::ok).collect())
     }
 
     /// Whether the repository is a partial clone, whose missing objects git fetches when it needs them.
     pub fn is_partial(&self) -> bool {
-        let mut packs = fs::read_dir(self.common_dir().join("objects/pack"))
-            .into_iter()
-            .flatten()
-            .flatten();
-        packs.any(|file| Path::new(&file.file_name()).extension() == Some("promisor".as_ref()))
+        let packs = plain_file::entries(&self.common_dir.join("objects/pack"));
+        packs
+            .iter()
+            .any(|file| file.extension() == Some("promisor".as_ref()))
     }
 
     /// The configured URL of the remote `origin`, or `None` if git does not return one.
     pub fn origin(&self) -> Option<String> {
-        let call = self.plain_call();
-        let output = call
-            .args(["config", "--get", "remote.origin.url"])
-            .run()
+        let url = self
+            .plain_call()
+            .words("config --get remote.origin.url")
+            .line()
             .ok()?;
-        let url = String::from_utf8(output.stdout).ok()?;
         Some(url.trim().to_owned()).filter(|url| !url.is_empty())
+    }
+
+    /// A command in the repository that runs no hook or monitor from the repository's configuration.
+    pub(crate) fn quiet_call(&self, args: &str) -> Call<'_> {
+        let off = "-c core.hooksPath=/dev/null -c core.fsmonitor=false";
+        self.plain_call().words(off).words(args)
     }
 
     /// Whether `path` is inside the work tree or the repository's git directories.
@@ -190,25 +193,14 @@ impl Environment {
     /// Selects the variables that git needs (`PATH`, `HOME`, `XDG_CONFIG_HOME`, `GIT_CONFIG*`, `GNUPGHOME`,
     /// `SSH_AUTH_SOCK`, `SUDO_UID`, `JJ_CONFIG`, `TZ`) from all `variables`.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
-        let wanted = |name: &OsStr| {
-            let name = name.as_bytes();
-            let exact: [&[u8]; 8] = [
-                b"PATH",
-                b"HOME",
-                b"XDG_CONFIG_HOME",
-                b"GNUPGHOME",
-                b"SSH_AUTH_SOCK",
-                b"SUDO_UID",
-                b"JJ_CONFIG",
-                b"TZ",
-            ];
-            exact.contains(&name) || (name.starts_with(b"GIT_CONFIG") && name != b"GIT_CONFIG")
+        let named = "PATH HOME XDG_CONFIG_HOME GNUPGHOME SSH_AUTH_SOCK SUDO_UID JJ_CONFIG TZ";
+        let is_wanted = |name: &OsStr| {
+            named.split(' ').any(|named| name == named)
+                || (name.as_bytes().starts_with(b"GIT_CONFIG") && name != "GIT_CONFIG")
         };
+        let wanted = variables.into_iter().filter(|(name, _)| is_wanted(name));
         Self {
-            variables: variables
-                .into_iter()
-                .filter(|(name, _)| wanted(name))
-                .collect(),
+            variables: wanted.collect(),
         }
     }
 
@@ -236,6 +228,6 @@ impl Environment {
         let names = ["HOME", "GNUPGHOME", "SSH_AUTH_SOCK"];
         self.variables
             .iter()
-            .filter(move |(name, _)| names.iter().any(|wanted| *name == *wanted))
+            .filter(move |(name, _)| names.iter().any(|it| *name == *it))
     }
 }

@@ -1,24 +1,25 @@
 //! A repository and the private git directory of one run, with the caches of what was read.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{real_path, with_real_parent};
+use crate::git::bytes::{as_path, real_path, with_real_parent};
 use crate::git::command::Call;
 use crate::git::commit::request::{Identity, StagedTree};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::copy_index;
+use crate::git::error::{GitError, Result};
+use crate::git::files::{copy_index, is_link};
 use crate::git::objects::reader::KeptObjects;
-use crate::git::private::adopted::make_object_store;
+use crate::git::private::adopted::{self, make_object_store};
 use crate::git::private::calls::{HOME, private_call, real_call};
 use crate::git::private::directory::PrivateDir;
-use crate::git::private::ignore_rules;
 use crate::git::private::seal::{Access, Seal, Unsealed};
 use crate::git::real::{Real, identity};
-use crate::git::snapshot::cache::{LayoutCache, StagedCache};
+use crate::git::snapshot::index_list::LayoutCache;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tempfile::{TempDir, TempPath};
 
 /// A repository together with the private git directory of one run. Methods that can change the result of a
 /// snapshot take `&mut self`; all others only read or add objects.
@@ -27,7 +28,6 @@ pub struct Repo {
     pub(crate) real: Real,
     pub(crate) private: PrivateDir,
     pub(crate) layout: LayoutCache,
-    pub(crate) staged: StagedCache,
     pub(crate) kept: KeptObjects,
     /// The tree in the staging index, from [`Repo::stage`] until it is landed.
     pub(crate) staged_tree: Option<StagedTree>,
@@ -50,14 +50,14 @@ impl Repo {
     ///
     /// # Errors
     /// If the location is unsuitable or the repository cannot be read.
-    pub fn create(real: Real, location: &Path) -> Result<Self, GitError> {
+    pub fn create(real: Real, location: &Path) -> Result<Self> {
         let before = SystemTime::now() - CLOCK_SLACK;
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default();
         let (private, layout) = PrivateDir::create(&real, location)?;
         let base_tree = private.state.base_tree.clone();
         let mut repo = Self::over(real, private);
         repo.began = i64::try_from(before.as_secs()).ok();
-        repo.layout = LayoutCache::of(base_tree, layout);
+        repo.layout = Mutex::new(Some((base_tree, Arc::new(layout))));
         Ok(repo)
     }
 
@@ -74,7 +74,7 @@ impl Repo {
     ///
     /// # Errors
     /// If it is missing, unreadable, or belongs to another repository.
-    pub fn reopen(real: Real, location: &Path) -> Result<Self, GitError> {
+    pub fn reopen(real: Real, location: &Path) -> Result<Self> {
         let private = PrivateDir::reopen(&real, location)?;
         let mut repo = Self::over(real, private);
         repo.recover()?;
@@ -93,7 +93,6 @@ impl Repo {
             private,
             seal,
             layout: LayoutCache::default(),
-            staged: StagedCache::default(),
             kept: KeptObjects::default(),
             staged_tree: None,
             in_place: None,
@@ -127,7 +126,7 @@ impl Repo {
 
     /// Whether the repository was one of jj too when the run began.
     pub fn started_with_jj(&self) -> bool {
-        ignore_rules::started_with_jj(&self.private.git_dir())
+        adopted::started_with_jj(&self.private.git_dir())
     }
 
     /// Leaves a file that somebody other than the agent writes out of the work, if it is in the work tree and is
@@ -135,13 +134,13 @@ impl Repo {
     ///
     /// # Errors
     /// If the private directory cannot be written.
-    pub fn leave_out(&mut self, file: &Path) -> Result<(), GitError> {
+    pub fn leave_out(&mut self, file: &Path) -> Result<()> {
         let whole = with_real_parent(file);
         let Ok(within) = whole.strip_prefix(real_path(&self.real.work_tree)) else {
             return Ok(());
         };
         let _open = self.unseal()?;
-        ignore_rules::ignore(&self.private.git_dir(), within.as_os_str().as_bytes())
+        adopted::ignore(&self.private.git_dir(), within.as_os_str().as_bytes())
     }
 
     /// The commit that changes are compared with: the start of the task, or Sprag's last commit.
@@ -156,19 +155,19 @@ impl Repo {
     }
 
     /// Unseals the private directory until the returned guard is dropped.
-    pub(crate) fn unseal(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal(&self) -> Result<Unsealed> {
         self.ensure_in_place()?;
         self.seal.unseal(Access::Writes)
     }
 
     /// Like [`Repo::unseal`], for those who do not change the private directory except for its objects.
-    pub(crate) fn unseal_to_read(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal_to_read(&self) -> Result<Unsealed> {
         self.ensure_in_place()?;
         self.seal.unseal(Access::Reads)
     }
 
     /// Like [`Repo::unseal_to_read`], for those who let git write what it has seen of the work tree into the index.
-    pub(crate) fn unseal_to_look(&self) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal_to_look(&self) -> Result<Unsealed> {
         self.ensure_in_place()?;
         self.seal.unseal(Access::WritesIndex)
     }
@@ -178,18 +177,31 @@ impl Repo {
         private_call(&self.real, &self.private.root)
     }
 
+    /// Like [`Repo::call`], with arguments that are separated by spaces.
+    pub(crate) fn git(&self, words: &str) -> Call<'_> {
+        self.call().words(words)
+    }
+
+    /// Like [`Repo::real_call`], with arguments that are separated by spaces.
+    pub(crate) fn real_git(&self, words: &str) -> Call<'_> {
+        self.real_call().words(words)
+    }
+
+    /// A path of the work tree.
+    pub(crate) fn at(&self, path: &[u8]) -> PathBuf {
+        self.real.work_tree.join(as_path(path))
+    }
+
     /// A copy of an index for changes that must not affect the original.
-    pub(crate) fn scratch_index(&self, of: &Path) -> Result<tempfile::TempPath, GitError> {
-        let dir = self.private.root.join("tmp");
-        let scratch = tempfile::NamedTempFile::new_in(&dir).map_err(io_error("create", &dir))?;
+    pub(crate) fn scratch_index(&self, of: &Path) -> Result<TempPath> {
+        let scratch = self.private.scratch_file()?;
         copy_index(of, scratch.path())?;
         Ok(scratch.into_temp_path())
     }
 
     /// A temporary object store that reads also from the run's own one.
-    pub(crate) fn scratch_objects(&self) -> Result<tempfile::TempDir, GitError> {
-        let tmp = self.private.root.join("tmp");
-        let dir = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+    pub(crate) fn scratch_objects(&self) -> Result<TempDir> {
+        let dir = self.private.scratch_dir()?;
         make_object_store(dir.path(), &self.own_objects())?;
         Ok(dir)
     }
@@ -201,28 +213,21 @@ impl Repo {
     /// Whether a file is unchanged since the run started, by its change time, which no program can set. False
     /// if the time is unknown.
     pub(crate) fn is_older_than_run(&self, path: &Path) -> bool {
-        let meta = path.symlink_metadata();
-        let changed = meta.map(|meta| meta.ctime()).unwrap_or(i64::MAX);
+        let changed = path
+            .symlink_metadata()
+            .map_or(i64::MAX, |meta| meta.ctime());
         self.began.is_some_and(|began| changed < began)
     }
 
     /// Fails if the work tree is no longer the one from the start of the run.
-    pub(crate) fn ensure_tree_in_place(&self) -> Result<(), GitError> {
-        let path = &self.real.work_tree;
-        if identity(path) == self.real.identity[1] {
-            return Ok(());
-        }
-        Err(GitError::Replaced { path: path.clone() })
+    pub(crate) fn ensure_tree_in_place(&self) -> Result<()> {
+        ensure_same(&self.real.work_tree, self.real.identity[1])
     }
 
     /// Fails if the git directory or the work tree is no longer the one from the start of the run.
-    pub(crate) fn ensure_in_place(&self) -> Result<(), GitError> {
-        let places = [&self.real.git_dir, &self.real.work_tree];
-        let mut places = places.into_iter().zip(self.real.identity);
-        match places.find(|(path, start)| identity(path) != *start) {
-            None => Ok(()),
-            Some((path, _)) => Err(GitError::Replaced { path: path.clone() }),
-        }
+    pub(crate) fn ensure_in_place(&self) -> Result<()> {
+        ensure_same(&self.real.git_dir, self.real.identity[0])?;
+        self.ensure_tree_in_place()
     }
 
     /// Fails if a write to this path could lead out of the work tree: through a link on the way, or because the work tree
@@ -230,19 +235,21 @@ impl Repo {
     ///
     /// # Errors
     /// [`GitError::Replaced`] with what is in the way.
-    pub fn refuse_links_to(&self, path: &Path) -> Result<(), GitError> {
+    pub fn refuse_links_to(&self, path: &Path) -> Result<()> {
         self.ensure_in_place()?;
         let top = &self.real.work_tree;
-        let mut above = path
-            .ancestors()
-            .skip(1)
-            .take_while(|dir| *dir != top && dir.starts_with(top));
-        let is_link = |dir: &&Path| dir.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-        match above.find(is_link) {
+        let above = path.ancestors().skip(1);
+        let mut above = above.take_while(|dir| *dir != top && dir.starts_with(top));
+        match above.find(|dir| is_link(dir)) {
             None => Ok(()),
-            Some(link) => Err(GitError::Replaced {
-                path: link.to_path_buf(),
-            }),
+            Some(link) => Err(GitError::Replaced(link.to_path_buf())),
         }
     }
+}
+
+fn ensure_same(dir: &Path, start: Option<(u64, u64)>) -> Result<()> {
+    if identity(dir) == start {
+        return Ok(());
+    }
+    Err(GitError::Replaced(dir.to_path_buf()))
 }

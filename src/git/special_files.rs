@@ -4,6 +4,7 @@
 //! reads.
 
 use crate::git::entries::resolve_gitfile;
+use crate::git::files::{is_link, is_there};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
@@ -19,7 +20,7 @@ pub(crate) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for root in roots {
         let is_git_dir = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
-        let inside = root.join("HEAD").symlink_metadata().is_ok();
+        let inside = is_there(&root.join("HEAD"));
         let is_read = |path: &Path| {
             let name = path.file_name().unwrap_or_default();
             let below_root = path.strip_prefix(root).unwrap_or(path);
@@ -36,10 +37,7 @@ pub(crate) fn special_files_in(roots: &[PathBuf]) -> Vec<PathBuf> {
 pub(crate) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTreeSet<PathBuf>) {
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
-        let Ok(entries) = fs::read_dir(&dir) else {
-            continue;
-        };
-        for entry in entries.flatten() {
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
@@ -64,14 +62,14 @@ pub(crate) fn below(dir: &Path, is_read: impl Fn(&Path) -> bool, found: &mut BTr
 }
 
 /// Collects the links below `dir`, and the logs that have a second name, through which git would write elsewhere.
-pub(crate) fn leading_elsewhere(dir: &Path, enter: impl Fn(&Path) -> bool) -> BTreeSet<PathBuf> {
+pub(crate) fn leading_elsewhere(dir: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let path = entry.path();
             match path.symlink_metadata() {
-                Ok(meta) if meta.is_dir() => open.extend(Some(path).filter(|path| enter(path))),
+                Ok(meta) if meta.is_dir() => open.push(path),
                 Ok(meta) if meta.is_symlink() || (meta.is_file() && meta.nlink() > 1) => {
                     found.insert(path);
                 }
@@ -84,15 +82,16 @@ pub(crate) fn leading_elsewhere(dir: &Path, enter: impl Fn(&Path) -> bool) -> BT
 
 /// Whether reading `path` may block or yield bytes without end.
 pub(crate) fn is_special_file(path: &Path) -> bool {
-    let endless =
-        |kind: fs::FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
-    let Ok(meta) = path.symlink_metadata() else {
-        return false;
+    let is_endless = |meta: fs::Metadata| {
+        let kind = meta.file_type();
+        kind.is_fifo() || kind.is_char_device() || kind.is_block_device()
     };
-    if meta.is_symlink() {
-        return path.metadata().is_ok_and(|meta| endless(meta.file_type()));
-    }
-    endless(meta.file_type())
+    let meta = if is_link(path) {
+        path.metadata()
+    } else {
+        path.symlink_metadata()
+    };
+    meta.is_ok_and(is_endless)
 }
 
 #[cfg(test)]

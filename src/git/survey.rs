@@ -3,18 +3,18 @@
 
 use crate::domain::outcomes::HistoryCommit;
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_path, nul_fields};
+use crate::git::bytes::{as_path, display_path, nul_fields, nul_paths};
 use crate::git::command::{Call, GitProgram};
 use crate::git::commit::request::Identity;
 use crate::git::discover::QUERY_TIMEOUT;
-use crate::git::error::GitError;
+use crate::git::error::Result;
+use crate::git::files::is_there;
 use crate::git::private::config::{Settings, has_filters, has_lfs, lfs_storage, start_call};
 use crate::git::real::{Environment, Real};
 use crate::git::snapshot::index_list::{Layout, read_index};
 use crate::plain_file;
 use crate::sandbox::Policy;
 use std::collections::BTreeSet;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Maximum number of bytes that are read from an attributes file.
@@ -31,15 +31,13 @@ pub struct GitVersion {
 
 /// The git program that a run in `start` would use, or `None` if none runs.
 pub fn git_version(start: &Path, environment: &Environment) -> Option<GitVersion> {
-    let top = start
-        .ancestors()
-        .find(|dir| dir.join(".git").symlink_metadata().is_ok());
+    let top = start.ancestors().find(|dir| is_there(&dir.join(".git")));
     let search_path = environment.get("PATH").unwrap_or_default();
     let git = GitProgram::find("git", search_path, top.unwrap_or(start))?;
     let call = git.call(Path::new("/")).timeout(QUERY_TIMEOUT);
-    let line = call.args(["--version"]).line().ok()?;
+    let line = call.words("--version").line().ok()?;
     let version = line.trim_start_matches("git version ").to_owned();
-    let program = git.program.clone();
+    let program = git.program;
     Some(GitVersion { program, version })
 }
 
@@ -81,15 +79,13 @@ pub struct Nested {
 /// A command that reads the repository with the user's own configuration, before any foreign code has run in
 /// it.
 fn query(real: &Real) -> Call<'_> {
-    let settings = ["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
-    start_call(real)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .args(settings)
+    let call = start_call(real).env("GIT_OPTIONAL_LOCKS", "0");
+    call.words("-c core.fsmonitor=false -c core.quotePath=false")
 }
 
 /// How a command is confined that compares files with the index, and so starts filters: one may be a file of the work
 /// tree that the agent of an earlier run has changed. `None` if there are no filters.
-fn filter_policy(real: &Real) -> Result<Option<Policy>, GitError> {
+fn filter_policy(real: &Real) -> Result<Option<Policy>> {
     let settings = Settings::read(real)?;
     let policy = real.filters.policy.clone();
     Ok(policy.filter(|_| has_filters(&settings)).map(|policy| {
@@ -102,59 +98,51 @@ fn filter_policy(real: &Real) -> Result<Option<Policy>, GitError> {
 ///
 /// # Errors
 /// If the configuration cannot be read.
-pub fn identity_of(real: &Real) -> Result<Option<Identity>, GitError> {
+pub fn identity_of(real: &Real) -> Result<Option<Identity>> {
     let settings = Settings::read(real)?;
-    let name = settings.text("user.name");
-    let email = settings.text("user.email");
-    Ok(name
-        .zip(email)
-        .map(|(name, email)| Identity { name, email }))
+    let identity = settings.text("user.name").zip(settings.text("user.email"));
+    Ok(identity.map(|(name, email)| Identity { name, email }))
 }
 
 /// The checked-out commit and the depth of the history.
 ///
 /// # Errors
 /// If git fails.
-pub fn checkout(real: &Real) -> Result<Checkout, GitError> {
+pub fn checkout(real: &Real) -> Result<Checkout> {
     let branch = real.branch_of_head()?;
     let commit = real.head_commit()?.map(RevId);
-    let Some(at) = &commit else {
-        return Ok(Checkout {
-            branch,
-            commit,
-            refs: Vec::new(),
-            depth: None,
-        });
-    };
-    let point = format!("--points-at={}", at.0);
-    let refs = query(real)
-        .args(["for-each-ref", "--count=10", "--format=%(refname)", &point])
-        .run()?;
-    let refs = String::from_utf8_lossy(&refs.stdout);
-    let shallow = query(real)
-        .args(["rev-parse", "--is-shallow-repository"])
-        .line()?;
-    let depth = if shallow == "true" {
-        let counted = query(real).args(["rev-list", "--count", "HEAD"]).line()?;
-        Some(counted.parse().unwrap_or_default())
-    } else {
-        None
-    };
-    Ok(Checkout {
+    let mut checkout = Checkout {
         branch,
-        refs: refs.lines().map(str::to_owned).collect(),
-        depth,
         commit,
-    })
+        refs: Vec::new(),
+        depth: None,
+    };
+    if let Some(at) = &checkout.commit {
+        let call = query(real).words("for-each-ref --count=10 --format=%(refname)");
+        let refs = call.arg(format!("--points-at={}", at.0)).stdout()?;
+        checkout.refs = String::from_utf8_lossy(&refs)
+            .lines()
+            .map(str::to_owned)
+            .collect();
+        if query(real)
+            .words("rev-parse --is-shallow-repository")
+            .line()?
+            == "true"
+        {
+            let counted = query(real).words("rev-list --count HEAD").line()?;
+            checkout.depth = Some(counted.parse().unwrap_or_default());
+        }
+    }
+    Ok(checkout)
 }
 
 /// The differences of the index and the work tree from HEAD. A submodule differs only if its commit does.
 ///
 /// # Errors
 /// If git fails.
-pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> {
-    let args =
-        "status --porcelain=v1 -z --no-renames --untracked-files=normal --ignore-submodules=dirty";
+pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges> {
+    let args = "status --porcelain=v1 -z --no-renames --untracked-files=normal
+        --ignore-submodules=dirty";
     let call = query(real).watching(real.roots()).words(args);
     let output = call.confined(filter_policy(real)?).run()?;
     let mut changes = UncommittedChanges::default();
@@ -175,10 +163,13 @@ pub fn uncommitted_changes(real: &Real) -> Result<UncommittedChanges, GitError> 
 ///
 /// # Errors
 /// If git fails.
-pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
-    let args = ["ls-files", "--others", "--exclude-standard", "-z"];
-    let output = query(real).watching(real.roots()).args(args).run()?;
-    Ok(nul_fields(&output.stdout).map(<[u8]>::to_vec).collect())
+pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>> {
+    let call = query(real).watching(real.roots());
+    Ok(nul_paths(
+        &call
+            .words("ls-files --others --exclude-standard -z")
+            .stdout()?,
+    ))
 }
 
 /// The paths that a fresh checkout has, down to two levels: `web/src` for `web/src/app.js`. Those of tracked
@@ -187,14 +178,13 @@ pub fn untracked_files(real: &Real) -> Result<BTreeSet<Vec<u8>>, GitError> {
 ///
 /// # Errors
 /// If git fails.
-pub fn upper_paths(real: &Real) -> Result<BTreeSet<String>, GitError> {
-    let kinds: &[&str] = match real.head_commit()? {
-        Some(_) => &["--cached"],
-        None => &["--cached", "--others", "--exclude-standard"],
+pub fn upper_paths(real: &Real) -> Result<BTreeSet<String>> {
+    let kinds = match real.head_commit()? {
+        Some(_) => "ls-files -z --cached",
+        None => "ls-files -z --cached --others --exclude-standard",
     };
-    let call = query(real).watching(real.roots());
-    let output = call.args(["ls-files", "-z"]).args(kinds).run()?;
-    let paths = nul_fields(&output.stdout).filter_map(|path| std::str::from_utf8(path).ok());
+    let listed = query(real).watching(real.roots()).words(kinds).stdout()?;
+    let paths = nul_fields(&listed).filter_map(|path| std::str::from_utf8(path).ok());
     let upper = paths.map(|path| {
         let below = path.match_indices('/').nth(1);
         path[..below.map_or(path.len(), |(at, _)| at)].to_owned()
@@ -206,13 +196,11 @@ pub fn upper_paths(real: &Real) -> Result<BTreeSet<String>, GitError> {
 ///
 /// # Errors
 /// If git fails.
-pub fn merge_target(real: &Real) -> Result<String, GitError> {
+pub fn merge_target(real: &Real) -> Result<String> {
     for name in ["refs/remotes/origin/HEAD", "HEAD"] {
-        let symbolic = query(real)
-            .args(["symbolic-ref", "--quiet", name])
-            .status()?;
-        if symbolic.status == Some(0) {
-            return Ok(symbolic.line());
+        let symbolic = query(real).words("symbolic-ref --quiet").arg(name);
+        if let Some(name) = symbolic.answer()? {
+            return Ok(name);
         }
     }
     Ok("HEAD".to_owned())
@@ -227,21 +215,18 @@ pub fn history(
     since: &str,
     branch: &str,
     texts: &[&str],
-) -> Result<Vec<HistoryCommit>, GitError> {
+) -> Result<Vec<HistoryCommit>> {
     let log = |format: &str| {
         let texts = texts.iter().map(|text| format!("--grep={text}"));
-        query(real)
-            .args(["log", "-z", "--fixed-strings", "--no-show-signature"])
-            .args([format!("--format={format}"), format!("--since={since}")])
+        let call = query(real).words("log -z --fixed-strings --no-show-signature");
+        call.args([format!("--format={format}"), format!("--since={since}")])
             .args(texts)
     };
     let merged = log("%H").args(["--end-of-options", branch, "--"]).run()?;
     let merged = String::from_utf8_lossy(&merged.stdout).into_owned();
     let merged: BTreeSet<&str> = merged.split('\0').collect();
-    let all = log("%H%n%B")
-        .args(["--branches", "--tags", "--remotes", "HEAD", "--"])
-        .run()?;
-    let all = String::from_utf8_lossy(&all.stdout);
+    let all = log("%H%n%B").words("--branches --tags --remotes HEAD --");
+    let all = String::from_utf8_lossy(&all.stdout()?).into_owned();
     let commit = |record: &str| {
         let (id, message) = record.split_once('\n')?;
         Some(HistoryCommit {
@@ -257,16 +242,16 @@ pub fn history(
 ///
 /// # Errors
 /// If git fails.
-pub fn nested(real: &Real) -> Result<Nested, GitError> {
+pub fn nested(real: &Real) -> Result<Nested> {
     let layout = read_index(query(real))?.layout;
-    let absent = layout.gitlinks.keys().filter(|path| {
-        let dot_git = real.work_tree.join(as_path(path)).join(".git");
-        dot_git.symlink_metadata().is_err()
-    });
+    let dot_git = |path: &Vec<u8>| real.work_tree.join(as_path(path)).join(".git");
+    let absent = layout
+        .gitlinks
+        .keys()
+        .filter(|path| !is_there(&dot_git(path)));
     let settings = Settings::read(real)?;
-    let lfs_ready = ["filter.lfs.clean", "filter.lfs.process"]
-        .iter()
-        .any(|key| settings.last(key).is_some());
+    let mut filters = ["filter.lfs.clean", "filter.lfs.process"].iter();
+    let lfs_ready = filters.any(|key| settings.last(key).is_some());
     Ok(Nested {
         submodules: layout.gitlinks.len(),
         absent: absent.count(),
@@ -277,11 +262,8 @@ pub fn nested(real: &Real) -> Result<Nested, GitError> {
 
 fn uses_lfs(real: &Real, layout: &Layout) -> bool {
     layout.attribute_files.iter().any(|path| {
-        let mut text = Vec::new();
-        let read = plain_file::open(&real.work_tree.join(as_path(path)))
-            .and_then(|file| file.take(ATTRIBUTES_LIMIT).read_to_end(&mut text));
-        let text = String::from_utf8_lossy(&text);
-        let has_filter = |line: &str| line.split_whitespace().any(|word| word == "filter=lfs");
-        read.is_ok() && text.lines().any(has_filter)
+        let text = plain_file::read(&real.work_tree.join(as_path(path)), ATTRIBUTES_LIMIT);
+        let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+        text.split_whitespace().any(|word| word == "filter=lfs")
     })
 }

@@ -23,7 +23,7 @@ use crate::domain::text::count;
 use crate::domain::trigger::run_name::RunName;
 use crate::error::{Error, Result};
 use crate::git::{
-    BranchName, BundleError, CommitLine, RETRY_PAUSES, Real, Remote, Repo, display_path,
+    ANCESTORS, BranchName, BundleError, CommitLine, RETRY_PAUSES, Real, Remote, Repo, display_path,
 };
 use crate::github::actions_environment::ActionsEnvironment;
 use crate::github::delivery::{self, AfterPush, Delivered, FOLLOW_UP_TIMEOUT, end_of};
@@ -174,6 +174,20 @@ enum Refused {
     Broken(Error),
 }
 
+impl Refused {
+    /// The warnings about it, and how the run ends; the error if nobody has stopped the job.
+    fn end(self, cancel: &Cancel) -> Result<(Vec<String>, RunStatus, Reason)> {
+        match self {
+            Self::Policy(lines) => Ok((lines, RunStatus::Blocked, Reason::PolicyViolation)),
+            Self::Broken(error) if cancel.reason().is_none() => Err(error),
+            Self::Broken(error) => {
+                let lines = vec![error.to_string()];
+                Ok((lines, RunStatus::Cancelled, Reason::Cancelled))
+            }
+        }
+    }
+}
+
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self::Broken(error)
@@ -221,18 +235,12 @@ impl Job<'_> {
             None => (Delivered::Not, None),
             Some(path) => match self.deliver(path, &mut emit).await {
                 Ok((delivered, facts)) => (delivered, Some(facts)),
-                Err(Refused::Broken(error)) if self.cancel.reason().is_none() => return Err(error),
-                Err(Refused::Broken(error)) => {
-                    emit.warn(format!("nothing is pushed: {error}"));
-                    let status = RunStatus::Cancelled;
-                    return Ok(self.end(&mut emit, status, Reason::Cancelled, None));
-                }
-                Err(Refused::Policy(lines)) => {
+                Err(refused) => {
+                    let (lines, status, reason) = refused.end(&self.cancel)?;
                     for line in lines {
                         emit.warn(format!("nothing is pushed: {line}"));
                     }
-                    let status = RunStatus::Blocked;
-                    return Ok(self.end(&mut emit, status, Reason::PolicyViolation, None));
+                    return Ok(self.end(&mut emit, status, reason, None));
                 }
             },
         };
@@ -314,19 +322,18 @@ impl Job<'_> {
         reason: Reason,
         facts: Option<&CommitLine>,
     ) -> u8 {
-        let own = self
+        let is_own = Some(status) == self.summary.status;
+        let exit_code = self
             .summary
             .exit_code
-            .filter(|_| Some(status) == self.summary.status);
-        let exit_code = own.unwrap_or_else(|| {
-            let signal = self.cancel.reason().and_then(CancelReason::signal);
-            status.exit_code(signal)
-        });
+            .filter(|_| is_own)
+            .unwrap_or_else(|| {
+                status.exit_code(self.cancel.reason().and_then(CancelReason::signal))
+            });
         let changed = facts.map(|facts| {
             let changes = facts.commits.iter().flat_map(|commit| &commit.changed);
-            let paths: BTreeSet<String> =
-                changes.map(|change| display_path(&change.path)).collect();
-            paths.into_iter().collect()
+            let paths = changes.map(|change| display_path(&change.path));
+            BTreeSet::from_iter(paths).into_iter().collect()
         });
         emit.emit(EventKind::RunEnded {
             status,
@@ -399,14 +406,15 @@ impl Job<'_> {
     /// The branch of the work according to this job's event, which must be the branch that the run was
     /// on, or a new branch for work on the base branch.
     fn branch(&self) -> Result<&WorkBranch> {
+        let request = self.request;
         let is_new = |branch: &WorkBranch| {
             branch
                 .name
                 .starts_with(prefix_of(&self.set.resolved.branch))
-                && !self.request.is_pull
-                && self.request.number.is_none()
-                && self.request.queued.is_none()
-                && self.request.base_ref.as_deref() == self.worked_on
+                && !request.is_pull
+                && request.number.is_none()
+                && request.queued.is_none()
+                && request.base_ref.as_deref() == self.worked_on
         };
         match &self.request.branch {
             None => Err(Error::config("this event has no branch for the work")
@@ -434,24 +442,21 @@ impl Job<'_> {
         bundle: &Path,
     ) -> Result<ImportedCommits, Refused> {
         let at = branch.at.clone().map(RevId);
-        let tip = match (&at, repo.base()) {
-            (Some(at), _) => at.clone(),
-            (None, Some(base)) => base,
-            (None, None) => return Err(Error::config("the checkout has no commit").into()),
-        };
+        let tip = at.clone().or_else(|| repo.base());
+        let tip = tip.ok_or_else(|| Error::config("the checkout has no commit"))?;
         let unasked = |error: crate::git::RemoteError| {
             Error::environment(format!("{} cannot be fetched: {error}", branch.name))
                 .hint("give the job's token `contents: write`")
         };
         if at.is_some() {
-            let fetched = repo.fetch_for(remote, &tip, &self.cancel);
-            fetched.map_err(unasked)?;
+            repo.fetch_for(remote, &tip, &self.cancel)
+                .map_err(unasked)?;
         }
         let start = Repo::bundle_base(bundle).map_err(not_taken)?;
         let is_tip = start == tip;
         if !is_tip {
-            let fetched = repo.fetch_with_history(remote, &tip.0, &self.cancel);
-            fetched.map_err(unasked)?;
+            repo.fetch(remote, &tip.0, Some(ANCESTORS), &self.cancel)
+                .map_err(unasked)?;
             if !repo.contains_commit(&tip, &start) {
                 return Err(Refused::Policy(vec![format!(
                     "the work continues {}, which is not in the history of {}",
@@ -474,12 +479,10 @@ impl Job<'_> {
 
     fn check(&self, repo: &Repo, facts: &CommitLine) -> Result<(), Refused> {
         let ids: BTreeSet<&str> = facts.commits.iter().map(|it| it.id.0.as_str()).collect();
-        let stray = self.summary.commits.iter();
-        if let Some(stray) = stray.map(String::as_str).find(|id| !ids.contains(id)) {
-            let error = Error::config(format!(
-                "{SUMMARY} lists commit {stray}, which {BUNDLE} does not have"
-            ));
-            return Err(error.into());
+        let mut listed = self.summary.commits.iter();
+        if let Some(stray) = listed.find(|id| !ids.contains(id.as_str())) {
+            let what = format!("{SUMMARY} lists commit {stray}, which {BUNDLE} does not have");
+            return Err(Error::config(what).into());
         }
         let page = self
             .actions
@@ -496,9 +499,11 @@ impl Job<'_> {
             secrets: secrets.as_ref().map(|detector| (detector, held)),
         };
         let read = |commit: &RevId, path: &[u8]| repo.file_of(commit, path).ok().flatten();
-        match commit_policy::violations(facts, &policy, &read) {
-            lines if lines.is_empty() => Ok(()),
-            lines => Err(Refused::Policy(lines)),
+        let lines = commit_policy::violations(facts, &policy, &read);
+        if lines.is_empty() {
+            Ok(())
+        } else {
+            Err(Refused::Policy(lines))
         }
     }
 }
@@ -512,8 +517,8 @@ fn harmless(
     let mut messages = Vec::new();
     for commit in &facts.commits {
         let message = String::from_utf8_lossy(&commit.message);
-        let clean =
-            reviewed(&message).map_or_else(|| message.clone().into_owned(), |read| read.text);
+        let clean = reviewed(&message).map(|read| read.text);
+        let clean = clean.unwrap_or_else(|| message.into_owned());
         messages.push((commit.id.clone(), clean.into_bytes()));
     }
     let made = repo

@@ -3,7 +3,7 @@
 use crate::git::command::limits::{Stop, limit_memory};
 use crate::git::command::pipes::{Bounds, Drained, Pipes};
 use crate::git::command::{Call, STDERR_KEPT, TIMEOUT, cut_off, kill_group};
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
@@ -23,8 +23,8 @@ pub(crate) struct Batch {
 
 impl Call<'_> {
     /// Starts the process in the place of this command, which has no arguments.
-    pub(crate) fn batch(self) -> Result<Batch, GitError> {
-        let call = self.args([COMMAND, "--batch"]);
+    pub(crate) fn batch(self) -> Result<Batch> {
+        let call = self.args([COMMAND, "--batch=%(objecttype) %(objectsize)"]);
         if call.git.stop.is_over() {
             return Err(cut_off(COMMAND, Drained::Cancelled, TIMEOUT));
         }
@@ -49,7 +49,7 @@ impl Batch {
         &mut self,
         id: &str,
         takes_more: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         // A process that has ended does not read: its output says why.
         let _ = writeln!(self.questions, "{id}");
         let bounds = Bounds {

@@ -2,13 +2,12 @@
 
 use crate::domain::sandbox::{Level, refused_path};
 use crate::domain::settings::variables::PROCESS_ID;
-use crate::git::error::GitError;
-use crate::process::kill_marked;
+use crate::git::error::{GitError, Result};
+use crate::process::{kill_marked, while_nothing_starts};
 use crate::sandbox::{Launch, NAME, Policy, Report, SUBCOMMAND};
 use rustix::io::{FdFlags, fcntl_setfd};
-use std::ffi::OsString;
-use std::io::{self, PipeReader, PipeWriter, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::io::{self, PipeReader, Read as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -30,59 +29,35 @@ pub(super) struct Launched {
     program: PathBuf,
 }
 
-/// What a launcher is started with.
-pub(super) struct Prepared {
-    launched: Launched,
-    told: PipeWriter,
-}
-
-impl Prepared {
-    pub(super) fn new(name: String, program: PathBuf) -> io::Result<Self> {
+impl Launched {
+    /// Starts a command of this program, which has its context, as the launcher of a call with this name.
+    pub(super) fn start(
+        mut command: Command,
+        mut launch: Launch,
+        name: String,
+    ) -> io::Result<(Child, Option<Self>)> {
         let (report, told) = io::pipe()?;
-        let launched = Launched {
+        launch.report = told.as_raw_fd();
+        let mark = Uuid::new_v4().to_string();
+        command.arg0(NAME).arg(SUBCOMMAND).args(launch.arguments());
+        command.env(PROCESS_ID, &mark);
+        // Whatever is started meanwhile would inherit the pipe.
+        let child = while_nothing_starts(|| {
+            fcntl_setfd(&told, FdFlags::empty())?;
+            let child = command.spawn();
+            drop(told);
+            child
+        })?;
+        let program = launch.program;
+        let launched = Self {
             report,
-            mark: Uuid::new_v4().to_string(),
+            mark,
             name,
             program,
         };
-        Ok(Self { launched, told })
+        Ok((child, Some(launched)))
     }
 
-    /// Makes a command of this program the launcher of a call.
-    pub(super) fn configure(
-        &self,
-        command: &mut Command,
-        cwd: &Path,
-        args: &[OsString],
-        policy: &Policy,
-    ) {
-        let program = [OsString::from(&self.launched.program)];
-        let launch = Launch {
-            policy: policy.clone(),
-            report: self.told.as_raw_fd(),
-            cwd: cwd.to_path_buf(),
-            program: self.launched.program.clone(),
-            args: program.into_iter().chain(args.iter().cloned()).collect(),
-        };
-        command
-            .arg0(NAME)
-            .arg(SUBCOMMAND)
-            .args(launch.arguments())
-            .env_clear()
-            .env(PROCESS_ID, &self.launched.mark);
-    }
-
-    /// Starts the launcher. Nothing else of Sprag may be started meanwhile, as it would inherit the pipe.
-    pub(super) fn start(self, command: &mut Command) -> io::Result<(Child, Launched)> {
-        let Self { launched, told } = self;
-        fcntl_setfd(&told, FdFlags::empty())?;
-        let child = command.spawn();
-        drop(OwnedFd::from(told));
-        Ok((child?, launched))
-    }
-}
-
-impl Launched {
     /// Ends the launcher and everything that it has started.
     pub(super) fn end(self, child: &mut Child) {
         drop(self.report);
@@ -103,17 +78,14 @@ impl Launched {
         policy: Option<&Policy>,
         status: ExitStatus,
         said: &mut String,
-    ) -> Result<Option<i32>, GitError> {
+    ) -> Result<Option<i32>> {
         let report = Report::read(&self.reported());
         if let Some(why) = report.not_confined {
-            let command = self.name;
-            return Err(GitError::NotConfined { command, why });
+            return Err(GitError::NotConfined(self.name, why));
         }
         if let Some(number) = report.not_executed {
-            return Err(GitError::Spawn {
-                program: self.program,
-                source: io::Error::from_raw_os_error(number),
-            });
+            let error = io::Error::from_raw_os_error(number);
+            return Err(GitError::Spawn(self.program, error));
         }
         let Some(code) = status.code() else {
             kill_marked(&self.mark);

@@ -31,7 +31,7 @@ fn a_command_that_writes_without_end_is_stopped() {
 fn a_command_has_limited_memory_unless_it_may_be_large() {
     let git = git();
     // Input comes when the limit is set. The parent of the script is git.
-    let asked = || script(&git, "read go; grep data /proc/$PPID/limits").stdin(b"go\n".into());
+    let asked = || script(&git, "read go; grep data /proc/$PPID/limits").stdin("go\n");
     let limited = asked().line().unwrap();
     assert!(limited.contains(&MEMORY.to_string()), "{limited}");
     let large = asked().of_any_size().line().unwrap();
@@ -63,7 +63,6 @@ fn a_login_is_told_once_and_to_its_server_and_stands_in_no_environment() {
     let git = git();
     let login = |host: &str| Login {
         server: format!("https://{host}"),
-        user: "x-access-token",
         password: SecretString::from("s3cret-token"),
     };
     let ask = |login: Login, script: &str| {

@@ -1,15 +1,14 @@
 //! Commits a conflicting merge with conflict markers in the files, for an agent that resolves it.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::display_paths;
-use crate::git::commit::facts::RawCommit;
+use crate::git::bytes::{display_paths, fields_and_path};
 use crate::git::commit::rebase::{MERGE_TREE, RebaseError, merge_tree};
 use crate::git::commit::request::Identity;
 use crate::git::commit::stage::{MARKER_LENGTH, record};
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
 use crate::git::remote::names::{checked_id, is_id};
 use crate::git::repo::Repo;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The largest file in bytes that is given to an agent to resolve its conflict.
 const MAX_FILE_BYTES: usize = 4 << 20;
@@ -84,13 +83,10 @@ impl Repo {
         who: &Identity,
     ) -> Result<MarkedMerge, MarkError> {
         let _open = self.unseal()?;
-        let bad = |error| MarkError::Impossible(RebaseError::BadId(error));
-        let ours = checked_id(ours).map_err(bad)?;
-        let theirs = checked_id(theirs).map_err(bad)?;
-        let (tree, conflicts) = self.conflicting_tree(ours, theirs)?;
-        let mut files = Vec::new();
-        let mut changes = Vec::new();
-        let mut not_text = Vec::new();
+        let ours = checked_id(ours)?;
+        let theirs = checked_id(theirs)?;
+        let (mut tree, conflicts) = self.conflicting_tree(ours, theirs)?;
+        let (mut files, mut changes, mut not_text) = (Vec::new(), Vec::new(), Vec::new());
         for (path, stages) in conflicts {
             match self.marked_file(&tree, &path, &stages, ours, theirs)? {
                 Some((file, entry)) => {
@@ -103,12 +99,16 @@ impl Repo {
         if !not_text.is_empty() || files.is_empty() {
             return Err(MarkError::NotText(not_text));
         }
-        let tree = if changes.is_empty() {
-            tree
-        } else {
-            self.tree_with(&tree, changes)?
-        };
-        let commit = self.marked_commit(&tree, ours, theirs, who)?;
+        if !changes.is_empty() {
+            tree = self.tree_with(&tree, changes)?;
+        }
+        // The same sides give the same commit.
+        let when = format!("@{}", self.raw_commit(theirs)?.committer.when);
+        let message = "A merge with its conflicts, for them to be resolved\n";
+        let commit = self.merge_commit(&tree, ours, theirs, message, who, |call| {
+            let call = call.env("GIT_AUTHOR_DATE", &when);
+            call.env("GIT_COMMITTER_DATE", &when)
+        })?;
         Ok(MarkedMerge { commit, files })
     }
 
@@ -118,11 +118,10 @@ impl Repo {
         ours: &str,
         theirs: &str,
     ) -> Result<(String, BTreeMap<Vec<u8>, Stages>), RebaseError> {
-        let call = self.making().args(["-c", "merge.conflictStyle=zdiff3"]);
-        let (tree, fields) = merge_tree(call.args(MERGE_TREE).args([ours, theirs]))?;
-        let malformed = |what: &[u8]| GitError::Malformed {
-            command: "merge-tree",
-            what: String::from_utf8_lossy(what).into_owned(),
+        let call = self.making().words("-c merge.conflictStyle=zdiff3");
+        let (tree, fields) = merge_tree(call.words(MERGE_TREE).args([ours, theirs]))?;
+        let malformed = |what: &[u8]| {
+            GitError::malformed("merge-tree", String::from_utf8_lossy(what).into_owned())
         };
         if fields.is_empty() {
             return Err(malformed(b"no conflict").into());
@@ -147,7 +146,7 @@ impl Repo {
         stages: &Stages,
         ours: &str,
         theirs: &str,
-    ) -> Result<Option<MarkedFile>, GitError> {
+    ) -> Result<Option<MarkedFile>> {
         let [base, here, there] = stages;
         let kind = match (base, here, there) {
             (Some(_), Some(_), Some(_)) => ConflictKind::BothChanged,
@@ -157,83 +156,57 @@ impl Repo {
             _ => return Ok(None),
         };
         let mut sides = Vec::new();
-        for side in [base, here, there] {
+        for side in stages {
             let text = match side {
-                Some((mode, oid)) if is_regular(*mode) => self.text_of(oid)?,
+                Some((mode, oid)) if is_regular(*mode) => self.objects().blob(oid)?,
                 Some(_) => None,
                 None => Some(Vec::new()),
             };
-            let Some(text) = text else { return Ok(None) };
+            let Some(text) = text.filter(|text| is_text(text)) else {
+                return Ok(None);
+            };
             sides.push(text);
         }
         let [_, of_ours, of_theirs] = sides.as_slice() else {
             return Ok(None);
         };
         let (content, entry) = match (here, there) {
-            (Some(_), Some(_)) => (self.text_at(tree, path)?, None),
-            (one, other) => {
-                let Some((mode, _)) = one.as_ref().or(other.as_ref()) else {
-                    return Ok(None);
-                };
+            (Some(_), Some(_)) => {
+                let content = self.blob_at(tree, path)?;
+                (content.filter(|content| is_text(content)), None)
+            }
+            (None, None) => return Ok(None),
+            (Some((mode, _)), None) | (None, Some((mode, _))) => {
                 let content = between_markers(ours, of_ours, theirs, of_theirs);
                 let oid = self.store("blob", &content)?;
-                (Some(content), Some(record(*mode, oid, path)))
+                (Some(content), Some(record(*mode, &oid, path)))
             }
         };
         let lines_of_sides: HashSet<&[u8]> = sides.iter().flat_map(|text| lines(text)).collect();
         let content = content.unwrap_or_default();
-        let added =
-            lines(&content).filter(|line| is_marker(line) && !lines_of_sides.contains(line));
-        let mut markers: Vec<Vec<u8>> = added.map(<[u8]>::to_vec).collect();
-        markers.sort();
-        markers.dedup();
-        let path = path.to_vec();
-        let file = ConflictedFile {
-            path,
-            kind,
-            markers,
-        };
+        let is_new = |line: &&[u8]| is_marker(line) && !lines_of_sides.contains(line);
+        let markers: BTreeSet<Vec<u8>> =
+            lines(&content).filter(is_new).map(<[u8]>::to_vec).collect();
         // Without a marker nobody could tell whether the conflict is resolved.
-        Ok((!file.markers.is_empty()).then_some((file, entry)))
-    }
-
-    fn marked_commit(
-        &self,
-        tree: &str,
-        ours: &str,
-        theirs: &str,
-        who: &Identity,
-    ) -> Result<RevId, RebaseError> {
-        let RawCommit { committer, .. } = self.raw_commit(theirs)?;
-        let message = "A merge with its conflicts, for them to be resolved\n";
-        self.merge_commit(tree, ours, theirs, message, who, |call| {
-            let when = format!("@{}", committer.when);
-            call.env("GIT_AUTHOR_DATE", &when)
-                .env("GIT_COMMITTER_DATE", &when)
-        })
-    }
-
-    /// The text of a blob, or `None` if it is too large or not text.
-    fn text_of(&self, oid: &str) -> Result<Option<Vec<u8>>, GitError> {
-        let content = self.objects().blob(oid)?;
-        Ok(content.filter(|content| is_text(content)))
-    }
-
-    fn text_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        let content = self.blob_at(tree, path)?;
-        Ok(content.filter(|content| is_text(content)))
+        if markers.is_empty() {
+            return Ok(None);
+        }
+        let file = ConflictedFile {
+            path: path.to_vec(),
+            kind,
+            markers: markers.into_iter().collect(),
+        };
+        Ok(Some((file, entry)))
     }
 }
 
 /// Parses `mode SP oid SP stage TAB path`. Stages are counted from 0 here.
 fn read_stage(field: &[u8]) -> Option<(Vec<u8>, usize, (u32, String))> {
-    let tab = field.iter().position(|byte| *byte == b'\t')?;
-    let (head, path) = field.split_at(tab);
-    let mut words = std::str::from_utf8(head).ok()?.split(' ');
+    let (mut words, path) = fields_and_path(field)?;
     let mode = u32::from_str_radix(words.next()?, 8).ok()?;
     let oid = words.next().filter(|oid| is_id(oid))?.to_owned();
     let stage: usize = words.next()?.parse().ok()?;
-    Some((path.get(1..)?.to_vec(), stage.checked_sub(1)?, (mode, oid)))
+    Some((path.to_vec(), stage.checked_sub(1)?, (mode, oid)))
 }
 
 fn is_regular(mode: u32) -> bool {

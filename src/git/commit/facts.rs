@@ -3,17 +3,18 @@
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_path;
 use crate::git::command::Call;
-use crate::git::error::GitError;
-use crate::git::objects::new_objects::NewObjects;
+use crate::git::error::{GitError, Result};
 use crate::git::objects::reader::{ObjectReader, parents_in};
 use crate::git::remote::names::checked_id;
-use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
+use crate::git::snapshot::listing::NewObjects;
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 const COMMIT_LIMIT: usize = 1000;
+
+const MERGE: &str = "it holds a merge or a commit without a parent";
 
 /// The properties of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,42 +46,16 @@ pub struct CommitLine {
     pub sizes: HashMap<String, u64>,
 }
 
-/// Why commits are not a linear sequence.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoLine {
-    /// There are more commits than Sprag inspects.
-    #[error("there are more than {COMMIT_LIMIT} commits")]
-    TooMany,
-    /// A commit does not have exactly one parent.
-    #[error("it holds a merge or a commit without a parent")]
-    Merge,
-    /// The first commit does not continue the expected one.
-    #[error("its commits are not one line from the expected commit")]
-    Elsewhere,
-    /// There are no commits.
-    #[error("it holds no commits after the expected one")]
-    Empty,
-    /// A commit cannot be read.
-    #[error("{0}")]
-    Unreadable(String),
-    /// The content of some objects does not match their ids.
-    #[error("the object store holds something else under the ids {}", .0.join(", "))]
-    Unsound(Vec<String>),
-}
-
 impl Repo {
     /// The commits from the base to `head`, which somebody else made.
     ///
     /// # Errors
     /// When git cannot be run or the id is invalid. The inner error says why the commits are not a linear
     /// sequence.
-    pub fn commits_since_base(
-        &self,
-        head: &RevId,
-    ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
+    pub fn commits_since_base(&self, head: &RevId) -> Result<Result<CommitLine, String>> {
         match self.base() {
             Some(base) => self.commits_since(&base, head),
-            None => Ok(Err(NoLine::Merge)),
+            None => Ok(Err(MERGE.to_owned())),
         }
     }
 
@@ -88,17 +63,11 @@ impl Repo {
     ///
     /// # Errors
     /// As for [`Repo::commits_since_base`].
-    pub fn commits_since(
-        &self,
-        start: &RevId,
-        head: &RevId,
-    ) -> Result<Result<CommitLine, NoLine>, RemoteError> {
-        let start = checked_id(start)?;
-        let head = checked_id(head)?;
+    pub fn commits_since(&self, start: &RevId, head: &RevId) -> Result<Result<CommitLine, String>> {
         let _open = self.unseal_to_read()?;
-        let line = self.commit_line(None, start, head)?;
-        let Ok(line) = line else {
-            return Ok(line);
+        let line = match self.commit_line(None, checked_id(start)?, checked_id(head)?)? {
+            Ok(line) => line,
+            Err(no_line) => return Ok(Err(no_line)),
         };
         let mut ids = Vec::new();
         for commit in &line.commits {
@@ -112,7 +81,12 @@ impl Repo {
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         Ok(match self.unsound_in_repository(&ids)? {
             unsound if unsound.is_empty() => Ok(line),
-            unsound => Err(NoLine::Unsound(unsound)),
+            unsound => {
+                let ids = unsound.join(", ");
+                Err(format!(
+                    "the object store holds something else under the ids {ids}"
+                ))
+            }
         })
     }
 
@@ -129,7 +103,7 @@ impl Repo {
         objects: Option<&Path>,
         base: &str,
         head: &str,
-    ) -> Result<Result<CommitLine, NoLine>, GitError> {
+    ) -> Result<Result<CommitLine, String>> {
         let max = format!("--max-count={}", COMMIT_LIMIT + 1);
         let args = ["rev-list", "--topo-order", "--parents", &max, head];
         let listed = self
@@ -138,34 +112,41 @@ impl Repo {
             .args([&format!("^{base}"), "--"])
             .status()?;
         if listed.status != Some(0) {
-            return Ok(Err(NoLine::Unreadable(listed.stderr)));
+            return Ok(Err(listed.stderr));
         }
         let text = String::from_utf8_lossy(&listed.stdout).into_owned();
         let lines: Vec<&str> = text.lines().collect();
         if lines.len() > COMMIT_LIMIT {
-            return Ok(Err(NoLine::TooMany));
+            return Ok(Err(format!("there are more than {COMMIT_LIMIT} commits")));
         }
         if lines.iter().any(|line| line.split(' ').count() != 2) {
-            return Ok(Err(NoLine::Merge));
+            return Ok(Err(MERGE.to_owned()));
         }
         let reader = ObjectReader::by(|| self.seeing(objects));
         let mut commits = Vec::new();
         let mut parent = base;
         for (id, found) in lines.iter().rev().filter_map(|line| line.split_once(' ')) {
             if found != parent {
-                return Ok(Err(NoLine::Elsewhere));
+                let why = "its commits are not one line from the expected commit";
+                return Ok(Err(why.to_owned()));
             }
-            match commit_facts(&reader, id, parent)? {
-                Some(facts) => commits.push(facts),
-                None => {
-                    let why = format!("commit {id} cannot be read");
-                    return Ok(Err(NoLine::Unreadable(why)));
-                }
-            }
+            let Some(commit) = RawCommit::parse(&reader.commit(id)?) else {
+                return Ok(Err(format!("commit {id} cannot be read")));
+            };
+            let changed = reader.diff(Some(parent), id, false)?.into_iter();
+            commits.push(CommitFacts {
+                id: RevId(id.to_owned()),
+                parents: vec![RevId(parent.to_owned())],
+                author: commit.author,
+                committer: commit.committer,
+                headers: commit.headers,
+                message: commit.message,
+                changed: changed.map(RawDiff::changed).collect(),
+            });
             parent = id;
         }
         if commits.is_empty() || parent != head {
-            return Ok(Err(NoLine::Empty));
+            return Ok(Err("it holds no commits after the expected one".to_owned()));
         }
         let changes = commits.iter().flat_map(|commit| &commit.changed);
         let blobs = changes.filter(|change| ![0, GITLINK].contains(&change.after));
@@ -178,31 +159,12 @@ impl Repo {
     }
 }
 
-fn commit_facts(
-    reader: &ObjectReader<'_>,
-    id: &str,
-    parent: &str,
-) -> Result<Option<CommitFacts>, GitError> {
-    let Some(commit) = RawCommit::parse(&reader.commit(id)?) else {
-        return Ok(None);
-    };
-    let diffs = reader.diff(Some(parent), id, false)?;
-    Ok(Some(CommitFacts {
-        id: RevId(id.to_owned()),
-        parents: vec![RevId(parent.to_owned())],
-        author: commit.author,
-        committer: commit.committer,
-        headers: commit.headers,
-        message: commit.message,
-        changed: diffs.into_iter().map(RawDiff::changed).collect(),
-    }))
-}
-
 /// Sizes of blobs, with a command that may read other object stores.
-fn blob_sizes(call: Call<'_>, oids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
-    let lines: String = oids.iter().map(|oid| format!("{oid}\n")).collect();
-    let call = call.args(["cat-file", "--batch-check=%(objectname) %(objectsize)"]);
-    let listed = call.stdin(lines.into_bytes()).run()?.stdout;
+fn blob_sizes(call: Call<'_>, oids: &[&str]) -> Result<HashMap<String, u64>> {
+    let call = call
+        .arg("cat-file")
+        .arg("--batch-check=%(objectname) %(objectsize)");
+    let listed = call.stdin(oids.join("\n")).stdout()?;
     let text = String::from_utf8_lossy(&listed);
     let size = |line: &str| {
         let (oid, size) = line.split_once(' ')?;
@@ -278,10 +240,9 @@ impl Repo {
     ///
     /// # Errors
     /// When there is no such commit.
-    pub fn message_of(&self, commit: &RevId) -> Result<String, RemoteError> {
-        let id = checked_id(commit)?;
+    pub fn message_of(&self, commit: &RevId) -> Result<String> {
         let _open = self.unseal_to_read()?;
-        let commit = self.raw_commit(id)?;
+        let commit = self.raw_commit(checked_id(commit)?)?;
         Ok(String::from_utf8_lossy(&commit.message).into_owned())
     }
 
@@ -289,35 +250,29 @@ impl Repo {
     ///
     /// # Errors
     /// When there is no such commit, or the object with its id has other content.
-    pub fn tree_of(&self, commit: &RevId) -> Result<String, RemoteError> {
-        let id = checked_id(commit)?;
+    pub fn tree_of(&self, commit: &RevId) -> Result<String> {
         let _open = self.unseal_to_read()?;
-        Ok(self.raw_commit(id)?.tree)
+        Ok(self.raw_commit(checked_id(commit)?)?.tree)
     }
 
     /// The paths that differ between a commit and its first parent, sorted; all paths of a commit without one.
     ///
     /// # Errors
     /// When there is no such commit, or git cannot be run.
-    pub fn files_of(&self, commit: &RevId) -> Result<Vec<String>, RemoteError> {
+    pub fn files_of(&self, commit: &RevId) -> Result<Vec<String>> {
         let id = checked_id(commit)?;
         let _open = self.unseal_to_read()?;
         let reader = self.objects();
         let parents = parents_in(&reader.commit(id)?);
         let changed = reader.diff(parents.first().map(String::as_str), id, false)?;
-        let files: BTreeSet<String> = changed
-            .iter()
-            .map(|diff| display_path(&diff.path))
-            .collect();
-        Ok(files.into_iter().collect())
+        let files = changed.iter().map(|diff| display_path(&diff.path));
+        Ok(BTreeSet::from_iter(files).into_iter().collect())
     }
 
-    pub(crate) fn raw_commit(&self, oid: &str) -> Result<RawCommit, GitError> {
+    pub(crate) fn raw_commit(&self, oid: &str) -> Result<RawCommit> {
         let content = self.objects().commit(oid)?;
-        RawCommit::parse(&content).ok_or_else(|| GitError::Malformed {
-            command: "cat-file",
-            what: format!("commit {oid}"),
-        })
+        RawCommit::parse(&content)
+            .ok_or_else(|| GitError::malformed("cat-file", format!("commit {oid}")))
     }
 }
 

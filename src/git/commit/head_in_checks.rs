@@ -2,12 +2,12 @@
 
 use crate::domain::snapshot::{Head, KnownSnapshot};
 use crate::git::commit::restore::BACK;
-use crate::git::commit::stage::{Target, committed};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_index, metadata, read_record, remove, write_record};
+use crate::git::commit::stage::Target;
+use crate::git::error::{Result, io_error};
+use crate::git::files::{copy_index, is_there, metadata, read_record, remove, write_record};
 use crate::git::private::guard::{TurnMark, named};
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, RawSnapshot};
+use crate::git::snapshot::change::RawSnapshot;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;
@@ -39,7 +39,7 @@ impl Repo {
         &mut self,
         now: &KnownSnapshot,
         hides_commits: bool,
-    ) -> Result<HeadBeforeChecks, GitError> {
+    ) -> Result<HeadBeforeChecks> {
         let commit = match &now.head {
             Head::Unborn => None,
             Head::At(commit) => Some(commit.0.clone()),
@@ -65,10 +65,7 @@ impl Repo {
     ///
     /// # Errors
     /// When HEAD or another ref cannot be moved.
-    pub fn head_after_checks(
-        &mut self,
-        before: &HeadBeforeChecks,
-    ) -> Result<Vec<String>, GitError> {
+    pub fn head_after_checks(&mut self, before: &HeadBeforeChecks) -> Result<Vec<String>> {
         let _open = self.unseal_to_read()?;
         // If the repository cannot be read, the next snapshot tells why.
         let Ok(mut warnings) = self.make_readable() else {
@@ -105,12 +102,12 @@ impl Repo {
         } else {
             self.point_head_to(before.commit.as_deref(), BACK)
         };
-        match moved {
-            Err(_) if now == before.shown && !self.has_hidden(before)? => warnings.push(
-                "a check removed the agent's own commits; their changes are in the work tree"
-                    .to_owned(),
-            ),
-            moved => moved?,
+        if moved.is_err() && now == before.shown && !self.has_hidden(before)? {
+            let what =
+                "a check removed the agent's own commits; their changes are in the work tree";
+            warnings.push(what.to_owned());
+        } else {
+            moved?;
         }
         if before.commit != before.shown {
             let _open = self.unseal()?;
@@ -120,16 +117,16 @@ impl Repo {
     }
 
     /// Shows the commits that a dead process has hidden, unless somebody has moved HEAD since.
-    pub(crate) fn show_hidden_commits(&self) -> Result<(), GitError> {
-        let Some(before) = read_record::<HeadBeforeChecks>(&self.hidden_record())? else {
+    pub(crate) fn show_hidden_commits(&self) -> Result<()> {
+        let record = self.hidden_record();
+        let Some(before) = read_record::<HeadBeforeChecks>(&record)? else {
             return Ok(());
         };
         if before.shown != self.private.state.base || !self.has_hidden(&before)? {
-            return remove(&self.hidden_record());
+            return remove(&record);
         }
         // A git that was killed while it moved HEAD.
-        if let Some(since) = metadata(&self.hidden_record())?.and_then(|meta| meta.modified().ok())
-        {
+        if let Some(since) = metadata(&record)?.and_then(|meta| meta.modified().ok()) {
             let ids = [&before.shown, &before.commit].map(Option::as_deref);
             let ids: Vec<&str> = ids.into_iter().flatten().collect();
             self.release_locks(before.branch.as_deref(), &ids, since)?;
@@ -140,28 +137,24 @@ impl Repo {
             return Ok(());
         }
         self.point_head_to(before.commit.as_deref(), BACK)?;
-        remove(&self.hidden_record())
+        remove(&record)
     }
 
     /// Whether the repository still has the hidden commit.
-    fn has_hidden(&self, before: &HeadBeforeChecks) -> Result<bool, GitError> {
+    fn has_hidden(&self, before: &HeadBeforeChecks) -> Result<bool> {
         let commit = before.commit.as_deref();
         commit.map_or(Ok(true), |commit| self.has_object(commit))
     }
 
     /// Points HEAD to a branch, or detaches it at a commit.
-    pub(crate) fn switch_head(
-        &self,
-        branch: Option<&str>,
-        commit: Option<&str>,
-    ) -> Result<(), GitError> {
+    pub(crate) fn switch_head(&self, branch: Option<&str>, commit: Option<&str>) -> Result<()> {
         let call = self.move_ref("HEAD")?;
-        match (branch, commit) {
-            (Some(branch), _) => call.args(["symbolic-ref", "HEAD", branch]).run()?,
-            (None, Some(oid)) => call.args(["update-ref", "--no-deref", "HEAD", oid]).run()?,
+        let call = match (branch, commit) {
+            (Some(branch), _) => call.words("symbolic-ref HEAD").arg(branch),
+            (None, Some(oid)) => call.words("update-ref --no-deref HEAD").arg(oid),
             (None, None) => return Ok(()),
         };
-        Ok(())
+        call.run().map(drop)
     }
 
     fn hidden_record(&self) -> PathBuf {
@@ -199,17 +192,16 @@ impl Repo {
         &mut self,
         snapshot: &RawSnapshot,
         as_committed: bool,
-    ) -> Result<Option<StagedWork>, GitError> {
+    ) -> Result<Option<StagedWork>> {
         let _open = self.unseal()?;
         let own = self.real.git_dir.join("index");
-        if metadata(&own)?.is_none() {
+        if !is_there(&own) {
             return Ok(None);
         }
         let index = match &self.in_place {
             Some(tree) => {
                 let index = self.index_with(tree, &self.private.index())?;
-                let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
-                self.with_index(&index).args(refresh).status()?;
+                self.refresh(&index)?;
                 index
             }
             None => {
@@ -219,16 +211,13 @@ impl Repo {
                     objects: self.own_objects(),
                     durable: false,
                 };
-                let readable = committed(snapshot).filter(|change| change.unreadable.is_none());
-                let changes: Vec<&Change> = readable.collect();
-                self.stage_changes(&target, &changes)?;
+                self.stage_changes(&target, &snapshot.readable())?;
                 index
             }
         };
         copy_index(&own, &self.kept_index())?;
         let as_committed = if as_committed {
-            let write = ["write-tree", "--missing-ok"];
-            self.replace_last_tree(&self.with_index(&index).args(write).line()?)?
+            self.replace_last_tree(&self.write_tree(&index)?)?
         } else {
             None
         };
@@ -241,16 +230,18 @@ impl Repo {
     }
 
     /// Lets git take a tree for that of the last commit, if [`REPLACED`] is set so.
-    fn replace_last_tree(&self, by: &str) -> Result<Option<(OsString, OsString)>, GitError> {
-        let parse = ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"];
-        let Ok(last) = self.real_call().args(parse).line() else {
+    fn replace_last_tree(&self, by: &str) -> Result<Option<(OsString, OsString)>> {
+        let Ok(last) = self
+            .real_git("rev-parse --verify --quiet HEAD^{tree}")
+            .line()
+        else {
             return Ok(None);
         };
         let name = format!("{AS_COMMITTED}{last}");
         if last != by {
             write_record(&self.replacing_record(), &name)?;
-            let call = self.real_call().env(OTHER_STORES, self.own_objects());
-            call.args(["update-ref", &name, by]).run()?;
+            let call = self.real_git("update-ref").args([&name, by]);
+            call.env(OTHER_STORES, self.own_objects()).run()?;
         }
         Ok(Some((REPLACED.into(), AS_COMMITTED.into())))
     }
@@ -259,14 +250,14 @@ impl Repo {
     ///
     /// # Errors
     /// When the index cannot be written.
-    pub fn index_after_checks(&self) -> Result<(), GitError> {
+    pub fn index_after_checks(&self) -> Result<()> {
         let kept = self.kept_index();
-        if metadata(&kept)?.is_none() {
+        if !is_there(&kept) {
             return Ok(());
         }
         let _open = self.unseal()?;
         if let Some(name) = read_record::<String>(&self.replacing_record())? {
-            self.real_call().args(["update-ref", "-d", &name]).run()?;
+            self.real_git("update-ref -d").arg(&name).run()?;
             remove(&self.replacing_record())?;
         }
         self.put_index(&kept)?;
@@ -274,7 +265,7 @@ impl Repo {
     }
 
     /// Replaces the repository's index by a copy, in one step.
-    fn put_index(&self, from: &Path) -> Result<(), GitError> {
+    fn put_index(&self, from: &Path) -> Result<()> {
         let copy = self.real.git_dir.join("sprag-index");
         remove(&copy)?;
         copy_index(from, &copy)?;

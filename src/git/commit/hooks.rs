@@ -1,8 +1,8 @@
 //! The project's commit hooks, in their state at the start of the run.
 
 use crate::git::commit::request::Staged;
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_tree, make_dir};
+use crate::git::error::{Result, io_error};
+use crate::git::files::{copy_tree, make_dir, read, write};
 use crate::git::objects::loose::loose_path;
 use crate::git::private::adopted::hooks;
 use crate::git::private::config::{Settings, filters_file, signing_file};
@@ -11,7 +11,7 @@ use crate::git::repo::Repo;
 use crate::plain_file;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ impl HookInvocation {
     }
 
     /// The message after the hook has run.
-    pub fn message(&self) -> Result<String, GitError> {
+    pub fn message(&self) -> Result<String> {
         // The hook may run code of the work tree, which can leave anything in the place of the message.
         let content = plain_file::read(&self.message, MESSAGE_LIMIT)
             .map_err(io_error("read", &self.message))?;
@@ -80,7 +80,7 @@ fn is_runnable(hook: &Path) -> bool {
 ///
 /// # Errors
 /// When the configuration cannot be read.
-pub fn idle_hooks_of(real: &Real) -> Result<Vec<&'static str>, GitError> {
+pub fn idle_hooks_of(real: &Real) -> Result<Vec<&'static str>> {
     Ok(idle_hooks(&hooks(real, &Settings::read(real)?)?))
 }
 
@@ -118,11 +118,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the copy of the git directory cannot be made.
-    pub fn prepare_hook(
-        &self,
-        hook: &Hook<'_>,
-        staged: &Staged,
-    ) -> Result<Option<HookInvocation>, GitError> {
+    pub fn prepare_hook(&self, hook: &Hook<'_>, staged: &Staged) -> Result<Option<HookInvocation>> {
         let (name, message) = match hook {
             Hook::PreCommit => ("pre-commit", ""),
             Hook::CommitMsg { message } => ("commit-msg", *message),
@@ -146,51 +142,43 @@ impl Repo {
             copy_tree(&from, &loose_path(&dir.join("objects"), id))?;
         }
         let file = dir.join("COMMIT_EDITMSG");
-        fs::write(&file, format!("{}\n", message.trim_end())).map_err(io_error("write", &file))?;
+        write(&file, format!("{}\n", message.trim_end()).as_bytes())?;
         let args = match hook {
             Hook::PreCommit => Vec::new(),
-            Hook::CommitMsg { .. } => vec![file.clone().into_os_string()],
+            Hook::CommitMsg { .. } => vec![file.clone().into()],
         };
-        let env = vec![
-            ("GIT_INDEX_FILE".into(), dir.join("index").into_os_string()),
-            ("GIT_DIR".into(), dir.into_os_string()),
-            (
-                "GIT_WORK_TREE".into(),
-                self.real.work_tree.clone().into_os_string(),
-            ),
-            ("GIT_EDITOR".into(), ":".into()),
-            ("GIT_TERMINAL_PROMPT".into(), "0".into()),
-            ("GIT_PREFIX".into(), "".into()),
-        ];
         let cwd = self.real.work_tree.clone();
+        let env: [(&str, OsString); 6] = [
+            ("GIT_INDEX_FILE", dir.join("index").into()),
+            ("GIT_DIR", dir.into()),
+            ("GIT_WORK_TREE", cwd.clone().into()),
+            ("GIT_EDITOR", ":".into()),
+            ("GIT_TERMINAL_PROMPT", "0".into()),
+            ("GIT_PREFIX", "".into()),
+        ];
         Ok(Some(HookInvocation {
             program,
             args,
-            env,
+            env: env.map(|(name, value)| (name.into(), value)).into(),
             cwd,
             message: file,
             scratch,
         }))
     }
 
-    fn copy_git_dir(&self, to: &Path) -> Result<(), GitError> {
+    fn copy_git_dir(&self, to: &Path) -> Result<()> {
         let from = self.private.git_dir();
         make_dir(&to.join("objects/info"))?;
         for name in ["HEAD", "config", "refs", "packed-refs", "info", "shallow"] {
             copy_tree(&from.join(name), &to.join(name))?;
         }
-        for file in [
-            filters_file(&self.private.root),
-            signing_file(&self.private.root),
-        ] {
-            let settings = fs::read(&file).map_err(io_error("read", &file))?;
-            let config = to.join("config");
-            let added = fs::OpenOptions::new()
-                .append(true)
-                .open(&config)
-                .and_then(|mut config| config.write_all(&settings));
-            added.map_err(io_error("write", &config))?;
+        let config = to.join("config");
+        let mut settings = read(&config)?;
+        let root = &self.private.root;
+        for file in [filters_file(root), signing_file(root)] {
+            settings.extend(read(&file)?);
         }
+        write(&config, &settings)?;
         let alternates = "objects/info/alternates";
         copy_tree(&from.join(alternates), &to.join(alternates))?;
         copy_tree(&self.stage_index(), &to.join("index"))

@@ -2,20 +2,21 @@
 
 use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
-use crate::git::commit::request::{CommitError, LandingIntent, PlanLanding, StagedTree, hex};
-use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_index, make_dir, remove, replace_file, sync_parent, write};
-use crate::git::objects::new_objects::NewObjects;
-use crate::git::private::head::HeadState;
+use crate::git::commit::request::{
+    CommitError, Identity, LandingIntent, PlanLanding, StagedTree, hex,
+};
+use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
+use crate::git::error::{Result, io_error};
+use crate::git::files::{copy_index, make_dir, read, remove, replace_file, sync_parent};
+use crate::git::private::calls::HeadState;
 use crate::git::repo::Repo;
+use crate::git::snapshot::listing::NewObjects;
 use crate::plain_file;
 use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -63,7 +64,7 @@ impl Repo {
 
     /// Removes the ref locks that a git process of this run left when it was killed while landing this
     /// commit, whose intent was written at `since`. No process of the run may be alive.
-    pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<(), GitError> {
+    pub fn release_refs(&self, intent: &LandingIntent, since: SystemTime) -> Result<()> {
         if self.base().as_ref() == Some(&intent.commit) {
             return Ok(());
         }
@@ -77,12 +78,10 @@ impl Repo {
         branch: Option<&str>,
         ids: &[&str],
         since: SystemTime,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         let branch = branch.unwrap_or("HEAD");
-        let locks = [
-            self.real.common_dir.join(format!("{branch}.lock")),
-            self.real.git_dir.join("HEAD.lock"),
-        ];
+        let branch = self.real.common_dir.join(format!("{branch}.lock"));
+        let locks = [branch, self.real.git_dir.join("HEAD.lock")];
         let left = |path: &PathBuf| -> Option<(u64, SystemTime)> {
             let meta = path.symlink_metadata().ok()?;
             let modified = meta.modified().ok()?;
@@ -116,7 +115,7 @@ impl Repo {
     }
 
     /// Makes a commit of the agent the new base when there is nothing to add to it.
-    pub fn advance_base(&mut self, commit: &RevId) -> Result<(), GitError> {
+    pub fn advance_base(&mut self, commit: &RevId) -> Result<()> {
         let _open = self.unseal()?;
         let _unbroken = self.real.git.stop.unbroken();
         let index = self.private.index();
@@ -125,23 +124,23 @@ impl Repo {
     }
 
     /// The objects that the commit adds to the base.
-    pub(crate) fn objects_of(&self, intent: &LandingIntent) -> Result<NewObjects, GitError> {
+    pub(crate) fn objects_of(&self, intent: &LandingIntent) -> Result<NewObjects> {
         let staged = self.staged_tree.as_ref();
-        let objects = match staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree)) {
-            Some(staged) => staged.objects.clone(),
-            None => {
-                let tree = match &intent.tree {
-                    Some(tree) => tree.clone(),
-                    None => self.raw_commit(&intent.commit.0)?.tree,
-                };
-                let base = &self.private.state.base_tree;
-                NewObjects::of_tree(&tree, &self.diff_trees_and_subtrees(base, &tree)?)
-            }
+        let staged = staged.filter(|staged| intent.tree.as_ref() == Some(&staged.tree));
+        let objects = if let Some(staged) = staged {
+            staged.objects.clone()
+        } else {
+            let tree = match &intent.tree {
+                Some(tree) => tree.clone(),
+                None => self.raw_commit(&intent.commit.0)?.tree,
+            };
+            let base = &self.private.state.base_tree;
+            NewObjects::of_tree(&tree, &self.diff_trees_and_subtrees(base, &tree)?)
         };
         Ok(objects.and_commit(&intent.commit.0))
     }
 
-    fn move_head(&self, intent: &LandingIntent) -> Result<(), GitError> {
+    fn move_head(&self, intent: &LandingIntent) -> Result<()> {
         let (old, initial) = match &intent.old {
             Some(old) => (old.0.clone(), ""),
             None => (self.no_object(), " (initial)"),
@@ -149,12 +148,10 @@ impl Repo {
         let reason = format!("commit{initial}: {}", intent.subject);
         let name = intent.branch.as_deref().unwrap_or("HEAD");
         let to = &intent.commit.0;
-        let args = ["update-ref", "--no-deref", "-m", &reason, name, to, &old];
-        let call = self.move_ref(name)?.args(args).durably();
-        let call = call.env("GIT_COMMITTER_NAME", &intent.identity.name);
-        call.env("GIT_COMMITTER_EMAIL", &intent.identity.email)
-            .run()
-            .map(drop)
+        let call = self.move_ref(name)?.words("update-ref --no-deref -m");
+        let call = call.args([&reason, name, to, &old]).durably();
+        let Identity { name, email } = &intent.identity;
+        call.in_name_of(name, email).run().map(drop)
     }
 
     fn finish(&mut self, intent: &LandingIntent, lock: IndexLock) -> Result<(), CommitError> {
@@ -168,8 +165,8 @@ impl Repo {
         if staged.is_some() && index.exists() {
             // The plan file was not yet written when it was staged.
             if let Some(plan) = &intent.plan {
-                let refresh = self.with_index(&index).args(["add", "--refresh", "--"]);
-                refresh.args([as_path(&plan.path)]).status()?;
+                let refresh = self.with_index(&index).words("add --refresh --");
+                refresh.arg(as_path(&plan.path)).status()?;
             }
         } else {
             if !index.exists() {
@@ -177,12 +174,10 @@ impl Repo {
             }
             self.read_tree_into(&index, &intent.commit.0)?;
         }
-        let digest = lock.replace(&index)?;
+        lock.replace(&index)?;
         let own = self.private.index();
         fs::rename(&index, &own).map_err(io_error("write", &own))?;
-        // The repository's index now equals the commit, so neither it nor the layout has to be read again.
         if let Some(StagedTree { tree, changed, .. }) = &staged {
-            self.staged.put(tree, digest, &Arc::default());
             self.carry_layout(tree, changed);
         }
         self.set_base(&intent.commit.0, intent.tree.clone())?;
@@ -190,15 +185,22 @@ impl Repo {
     }
 
     /// Loads a commit into an index and keeps the stat data of unchanged entries.
-    fn read_tree_into(&self, index: &Path, commit: &str) -> Result<(), GitError> {
-        let read = ["read-tree", "--reset", "-i", commit];
-        self.with_index(index).args(read).run()?;
-        let refresh = ["update-index", "-q", "--refresh", "--ignore-submodules"];
-        self.with_index(index).args(refresh).status().map(drop)
+    fn read_tree_into(&self, index: &Path, commit: &str) -> Result<()> {
+        self.with_index(index)
+            .words("read-tree --reset -i")
+            .arg(commit)
+            .run()?;
+        self.refresh(index)
+    }
+
+    /// Notes the stat data of unchanged files in an index.
+    pub(crate) fn refresh(&self, index: &Path) -> Result<()> {
+        let refresh = "update-index -q --refresh --ignore-submodules";
+        self.with_index(index).words(refresh).status().map(drop)
     }
 
     /// Makes this commit the base for later comparisons. `tree` is the commit's tree, if known.
-    fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<(), GitError> {
+    fn set_base(&mut self, commit: &str, tree: Option<String>) -> Result<()> {
         self.private.state.base_tree = match tree {
             Some(tree) => tree,
             None => self.raw_commit(commit)?.tree,
@@ -209,13 +211,8 @@ impl Repo {
     }
 
     /// Writes the commit's plan file to the work tree, unless somebody changed it in the meantime.
-    fn write_plan(
-        &self,
-        commit: &str,
-        plan: &PlanLanding,
-        known: Option<&[u8]>,
-    ) -> Result<(), GitError> {
-        let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
+    fn write_plan(&self, commit: &str, plan: &PlanLanding, known: Option<&[u8]>) -> Result<()> {
+        let seen = inspect_all(&self.real.work_tree, &[&plan.path]);
         let now = match seen.first() {
             Some(OnDisk::File { digest, .. }) => Some(hex(digest)),
             Some(OnDisk::Missing) => None,
@@ -229,14 +226,13 @@ impl Repo {
             Some(content) => Cow::Borrowed(content),
             None => {
                 let wanted = [commit.as_bytes(), b":", &plan.path].concat();
-                let call = self.converting()?.args(["cat-file", "--filters"]);
-                Cow::Owned(call.args([as_path(&wanted)]).run()?.stdout)
+                let call = self.converting()?.words("cat-file --filters");
+                Cow::Owned(call.arg(as_path(&wanted)).stdout()?)
             }
         };
-        let path = self.real.work_tree.join(as_path(&plan.path));
-        let in_git_dir = replace_file(&path, &content, &self.real.git_dir);
+        let path = self.at(&plan.path);
         let parent = path.parent().unwrap_or(&self.real.work_tree);
-        in_git_dir
+        replace_file(&path, &content, &self.real.git_dir)
             .or_else(|_| replace_file(&path, &content, parent))
             .map_err(io_error("write", &path))
     }
@@ -278,22 +274,23 @@ impl Repo {
             note: self.private.root.join("index-lock"),
             replaced: false,
         };
-        let owned = file_identity(&ours).unwrap_or_default();
-        write(&lock.note, owned.as_bytes())?;
+        let note = |file: &Path| fs::write(&lock.note, file_identity(file).unwrap_or_default());
+        note(&ours).map_err(io_error("write", &lock.note))?;
         let deadline = Instant::now() + self.lock_wait;
         loop {
             let taken = match fs::hard_link(&ours, &path) {
                 // Not every file system supports hard links.
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => create(&path)
-                    .and_then(|file| {
-                        lock.file = file;
-                        let owned = file_identity(&path).unwrap_or_default();
-                        fs::write(&lock.note, owned)
-                    }),
-                other => other,
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    create(&path).and_then(|file| note(&path).map(|()| Some(file)))
+                }
+                other => other.map(|()| None),
             };
             match taken {
-                Ok(()) => break,
+                Ok(None) => break,
+                Ok(Some(file)) => {
+                    lock.file = file;
+                    break;
+                }
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(io_error("create", &path)(error).into());
                 }
@@ -312,18 +309,10 @@ impl Repo {
     }
 
     /// Removes the locks that an earlier process of this run held when it was killed.
-    pub(crate) fn recover(&self) -> Result<(), GitError> {
-        for name in "index.lock index.stage.lock HEAD.lock packed-refs.lock".split(' ') {
-            remove(&self.private.git_dir().join(name))?;
-        }
-        let branch = self
-            .private
-            .state
-            .branch
-            .as_ref()
-            .map(|name| format!("{name}.lock"));
-        if let Some(branch) = &branch {
-            remove(&self.private.git_dir().join(branch))?;
+    pub(crate) fn recover(&self) -> Result<()> {
+        let names = ["index", "index.stage", "HEAD", "packed-refs"].into_iter();
+        for name in names.chain(self.private.state.branch.as_deref()) {
+            remove(&self.private.git_dir().join(format!("{name}.lock")))?;
         }
         let tmp = self.private.root.join("tmp");
         remove(&tmp)?;
@@ -345,9 +334,9 @@ fn file_identity(path: &Path) -> Option<String> {
 }
 
 impl IndexLock {
-    /// Makes the repository's index a copy of `from` and releases the lock. Returns the copy's digest.
-    pub(crate) fn replace(mut self, from: &Path) -> Result<Digest, GitError> {
-        let content = fs::read(from).map_err(io_error("read", from))?;
+    /// Makes the repository's index a copy of `from` and releases the lock.
+    pub(crate) fn replace(mut self, from: &Path) -> Result<()> {
+        let content = read(from)?;
         let mut write = || {
             self.file.write_all(&content)?;
             // As for any copy of an index.
@@ -357,8 +346,7 @@ impl IndexLock {
         write().map_err(io_error("write", &self.path))?;
         fs::rename(&self.path, &self.index).map_err(io_error("write", &self.index))?;
         self.replaced = true;
-        sync_parent(&self.index).map_err(io_error("write", &self.index))?;
-        Ok(*blake3::hash(&content).as_bytes())
+        sync_parent(&self.index).map_err(io_error("write", &self.index))
     }
 }
 

@@ -6,11 +6,10 @@ use crate::git::command::Call;
 use crate::git::commit::facts::RawCommit;
 use crate::git::commit::request::{CommitError, Identity};
 use crate::git::commit::stage::record;
-use crate::git::error::{GitError, io_error};
-use crate::git::objects::new_objects::NewObjects;
+use crate::git::error::{GitError, Result};
 use crate::git::remote::names::{checked_id, is_id};
-use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
+use crate::git::snapshot::listing::NewObjects;
 
 /// A commit and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,42 +51,39 @@ pub enum RebaseError {
         "the commits cannot be put on top of the new head: git is too old; install git 2.40 or later"
     )]
     OldGit,
-    /// git failed.
+    /// The new commit could not be made.
     #[error(transparent)]
-    Git(#[from] GitError),
-    /// The repository has other content under the id of a new commit or one of its objects.
-    #[error(transparent)]
-    Unsound(#[from] CommitError),
-    /// Not a commit id.
-    #[error(transparent)]
-    BadId(#[from] RemoteError),
+    Commit(#[from] CommitError),
+}
+
+impl From<GitError> for RebaseError {
+    fn from(error: GitError) -> Self {
+        Self::Commit(error.into())
+    }
 }
 
 /// git's exit code for an unknown option.
 const USAGE: i32 = 129;
 
 /// The command for [`merge_tree`].
-pub(super) const MERGE_TREE: [&str; 4] = ["merge-tree", "--write-tree", "-z", "--no-messages"];
+pub(super) const MERGE_TREE: &str = "merge-tree --write-tree -z --no-messages";
 
 /// Runs `git merge-tree`. Returns the tree of the merge and git's entries for the files in conflict.
 pub(super) fn merge_tree(call: Call<'_>) -> Result<(String, Vec<Vec<u8>>), RebaseError> {
     let output = call.status()?;
+    match output.status {
+        Some(0 | 1) => {}
+        Some(USAGE) => return Err(RebaseError::OldGit),
+        _ => return Err(output.failed("merge-tree".to_owned()).into()),
+    }
     let mut fields = nul_fields(&output.stdout);
     let tree = String::from_utf8_lossy(fields.next().unwrap_or_default())
         .trim()
         .to_owned();
-    match output.status {
-        Some(0 | 1) if is_id(&tree) => Ok((tree, fields.map(<[u8]>::to_vec).collect())),
-        Some(0 | 1) => Err(RebaseError::Git(GitError::Malformed {
-            command: "merge-tree",
-            what: tree,
-        })),
-        Some(USAGE) => Err(RebaseError::OldGit),
-        status => Err(RebaseError::Git(GitError::Failed {
-            command: "merge-tree".to_owned(),
-            status,
-            stderr: output.stderr,
-        })),
+    if is_id(&tree) {
+        Ok((tree, fields.map(<[u8]>::to_vec).collect()))
+    } else {
+        Err(GitError::malformed("merge-tree", tree).into())
     }
 }
 
@@ -115,16 +111,12 @@ impl Repo {
             };
             let tree = self.merged_tree(Some(parent), &head, old, kept)?;
             let before = self.raw_commit(&head)?.tree;
-            let new = if tree == before {
-                None
-            } else {
-                Some(self.commit_anew(&commit, &before, &tree, &head)?)
-            };
-            if let Some(new) = &new {
-                head.clone_from(new);
+            let mut new = None;
+            if tree != before {
+                head = self.commit_anew(&commit, &before, &tree, &head)?;
+                new = Some(RevId(head.clone()));
             }
             let old = old.clone();
-            let new = new.map(RevId);
             done.push(Rewritten { old, new });
         }
         Ok(Rebased {
@@ -176,38 +168,39 @@ impl Repo {
         let base = parent.map(|parent| format!("--merge-base={parent}"));
         let call = self
             .making()
-            .args(MERGE_TREE)
-            .args(["--name-only"])
+            .words(MERGE_TREE)
+            .arg("--name-only")
             .args(base);
         let (tree, mut paths) = merge_tree(call.args([onto, &commit.0]))?;
         paths.retain(|path| Some(path.as_slice()) != kept);
-        let commit = commit.clone();
-        match (paths.is_empty(), kept) {
-            (false, _) => Err(RebaseError::Conflict { commit, paths }),
-            (true, Some(path)) => Ok(self.with_file_of(&tree, onto, path)?),
-            (true, None) => Ok(tree),
+        if !paths.is_empty() {
+            let commit = commit.clone();
+            return Err(RebaseError::Conflict { commit, paths });
         }
+        let Some(kept) = kept else {
+            return Ok(tree);
+        };
+        Ok(self.with_file_of(&tree, onto, kept)?)
     }
 
     /// Replaces one path of a tree with its entry in another tree.
-    fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String, GitError> {
+    fn with_file_of(&self, tree: &str, from: &str, path: &[u8]) -> Result<String> {
         let diffs = self.diff_trees(tree, from)?;
         let Some(diff) = diffs.into_iter().find(|diff| diff.path == path) else {
             return Ok(tree.to_owned());
         };
-        self.tree_with(tree, record(diff.after.mode, diff.after.oid, path))
+        self.tree_with(tree, record(diff.after.mode, &diff.after.oid, path))
     }
 
     /// Replaces entries of a tree. The format is that of `git update-index --index-info`.
-    pub(crate) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String, GitError> {
-        let tmp = self.private.root.join("tmp");
-        let place = tempfile::TempDir::new_in(&tmp).map_err(io_error("create", &tmp))?;
+    pub(crate) fn tree_with(&self, tree: &str, entries: Vec<u8>) -> Result<String> {
+        let place = self.private.scratch_dir()?;
         let index = place.path().join("index");
-        let with_index = || self.making().env("GIT_INDEX_FILE", &index);
-        with_index().args(["read-tree", tree]).run()?;
-        let add = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        with_index().args(add).stdin(entries).run()?;
-        with_index().args(["write-tree", "--missing-ok"]).line()
+        let with_index = |words| self.making().env("GIT_INDEX_FILE", &index).words(words);
+        with_index("read-tree").arg(tree).run()?;
+        let add = with_index("update-index --add --replace -z --index-info");
+        add.stdin(entries).run()?;
+        with_index("write-tree --missing-ok").line()
     }
 
     /// A command whose new objects stay in Sprag's own store until they are adopted.
@@ -236,9 +229,15 @@ impl Repo {
         }
         call = call.args(["commit-tree", tree, "-p", parent, "-F", "-"]);
         let id = self.signed(call).stdin(commit.message.clone()).line()?;
-        let diffs = self.diff_trees_and_subtrees(before, tree)?;
-        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
+        self.adopt_commit(&id, before, tree)?;
         Ok(id)
+    }
+
+    /// Copies a commit and what its tree adds to the tree `before` into the repository.
+    fn adopt_commit(&self, id: &str, before: &str, tree: &str) -> Result<(), CommitError> {
+        let diffs = self.diff_trees_and_subtrees(before, tree)?;
+        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(id))
+            .map(drop)
     }
 }
 
@@ -275,10 +274,8 @@ impl Repo {
     ) -> Result<RevId, RebaseError> {
         let call = self.making().in_name_of(&who.name, &who.email);
         let call = call.args(["commit-tree", tree, "-p", ours, "-p", theirs, "-F", "-"]);
-        let id = with(call).stdin(message.as_bytes().to_vec()).line()?;
-        let before = self.raw_commit(ours)?.tree;
-        let diffs = self.diff_trees_and_subtrees(&before, tree)?;
-        self.adopt(&NewObjects::of_tree(tree, &diffs).and_commit(&id))?;
+        let id = with(call).stdin(message).line()?;
+        self.adopt_commit(&id, &self.raw_commit(ours)?.tree, tree)?;
         Ok(RevId(id))
     }
 }

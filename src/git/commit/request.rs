@@ -4,10 +4,10 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::display_paths;
 use crate::git::entries::{Digest, MAX_READ_BYTES};
 use crate::git::error::GitError;
-use crate::git::objects::new_objects::NewObjects;
 use crate::git::preflight::Operation;
 use crate::git::snapshot::change::RawSnapshot;
 use crate::git::snapshot::listing::ChangedPath;
+use crate::git::snapshot::listing::NewObjects;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -118,7 +118,7 @@ pub enum Stage {
 pub struct Staged {
     pub(crate) content: StagedTree,
     pub(crate) parents: Vec<String>,
-    pub(crate) old: Option<String>,
+    pub(crate) old: Option<RevId>,
     pub(crate) branch: Option<String>,
     pub(crate) plan: Option<PlanLanding>,
     /// Corrections that were made on the way, for warnings.

@@ -4,11 +4,11 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::{as_path, display_path};
 use crate::git::commit::request::CommitError;
 use crate::git::entries::{PathInspector, split};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::is_absence;
+use crate::git::error::{Result, io_error};
+use crate::git::files::{is_absence, is_directory};
 use crate::git::remote::names::ref_component;
 use crate::git::repo::Repo;
-use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
+use crate::git::snapshot::change::{Change, ChangeKind, Exempt};
 use crate::git::snapshot::ignore::holds_ignore_rules;
 use std::fs;
 
@@ -38,37 +38,26 @@ impl Repo {
         let mut snapshot = self.snapshot(exempt)?;
         let lock = self.lock_index()?;
         let mut done = Restored::default();
-        let all = |snapshot: &RawSnapshot| -> Vec<Change> {
-            let changes = snapshot.changes.iter().chain(&snapshot.uncounted);
-            changes.cloned().collect()
-        };
         // A file that the base's rules ignore is not new, whatever became of the rules.
-        let mut rules = all(&snapshot);
-        rules.retain(|change| holds_ignore_rules(&change.path));
+        let is_rules = |change: &&Change| holds_ignore_rules(&change.path);
+        let rules: Vec<&Change> = snapshot.all_changes().filter(is_rules).collect();
         if !rules.is_empty() {
             self.take_back(&rules, &mut done)?;
             snapshot = self.snapshot(exempt)?;
         }
-        let mut others = all(&snapshot);
         // Neither is one that the agent added to the index or to a commit in spite of them.
-        let added = others
-            .iter()
-            .filter(|change| change.kind == ChangeKind::Added);
-        let ignored = self.ignored_among(added.map(|change| change.path.as_slice()))?;
-        others.retain(|change| change.kind != ChangeKind::Added || !ignored.contains(&change.path));
-        self.take_back(&others, &mut done)?;
-        if let Some(plan) = exempt
-            .plan
-            .as_ref()
-            .filter(|plan| !done.restored.contains(&plan.path))
-        {
-            let tracked = self
-                .call()
-                .args(["ls-files", "-z", "--"])
-                .args([as_path(&plan.path)]);
-            if !tracked.run()?.stdout.is_empty() {
-                self.write_from_base(std::slice::from_ref(&plan.path))?;
-                done.restored.push(plan.path.clone());
+        let is_new = |change: &&Change| change.kind == ChangeKind::Added;
+        let added = snapshot.all_changes().filter(is_new);
+        let ignored = self.ignored_among(added.map(|change| &change.path))?;
+        let is_left = |change: &&Change| is_new(change) && ignored.contains(&change.path);
+        let others = snapshot.all_changes().filter(|change| !is_left(change));
+        self.take_back(&others.collect::<Vec<_>>(), &mut done)?;
+        let plan = exempt.plan.as_ref().map(|plan| &plan.path);
+        if let Some(plan) = plan.filter(|plan| !done.restored.contains(plan)) {
+            let tracked = self.git("ls-files -z --").arg(as_path(plan));
+            if !tracked.stdout()?.is_empty() {
+                self.write_from_base(std::slice::from_ref(plan))?;
+                done.restored.push(plan.clone());
             }
         }
         done.restored.sort();
@@ -80,23 +69,25 @@ impl Repo {
     }
 
     /// Undoes these changes in the work tree.
-    fn take_back(&self, changes: &[Change], done: &mut Restored) -> Result<(), CommitError> {
+    fn take_back(&self, changes: &[&Change], done: &mut Restored) -> Result<(), CommitError> {
         let mut back: Vec<Vec<u8>> = Vec::new();
         for change in changes.iter().rev() {
-            let path = display_path(&change.path);
+            let path = &change.path;
+            let shown = display_path(path);
             match change.kind {
                 ChangeKind::Submodule => {
-                    done.left.push(format!("submodule {path} was not restored"))
-                }
-                ChangeKind::Added if self.is_directory(&change.path) => {
                     done.left
-                        .push(format!("nested repository {path} was not removed"));
+                        .push(format!("submodule {shown} was not restored"));
+                }
+                ChangeKind::Added if is_directory(&self.at(path)) => {
+                    done.left
+                        .push(format!("nested repository {shown} was not removed"));
                 }
                 ChangeKind::Added => {
-                    self.remove_added(&change.path)?;
-                    done.removed.push(change.path.clone());
+                    self.remove_added(path)?;
+                    done.removed.push(path.clone());
                 }
-                _ => back.push(change.path.clone()),
+                _ => back.push(path.clone()),
             }
         }
         self.write_from_base(&back)?;
@@ -105,7 +96,7 @@ impl Repo {
     }
 
     /// Writes the base's version of these files.
-    fn write_from_base(&self, paths: &[Vec<u8>]) -> Result<(), GitError> {
+    fn write_from_base(&self, paths: &[Vec<u8>]) -> Result<()> {
         let paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
         self.check_out_files(&self.private.index(), &paths, true)
     }
@@ -115,20 +106,18 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails; then nothing has moved.
-    pub fn set_aside(&mut self, run: &str, task: &str) -> Result<Option<String>, GitError> {
+    pub fn set_aside(&mut self, run: &str, task: &str) -> Result<Option<String>> {
         let _open = self.unseal()?;
-        let head = self.head_state()?;
-        let Some(tip) = head
-            .oid
-            .filter(|tip| Some(tip) != self.private.state.base.as_ref())
-        else {
+        let base = self.private.state.base.as_deref();
+        let tip = self.head_state()?.oid;
+        let Some(tip) = tip.filter(|tip| Some(tip.as_str()) != base) else {
             return Ok(None);
         };
         let kept = format!("refs/sprag/{}/{}", ref_component(run), ref_component(task));
-        self.real_call()
-            .args(["update-ref", "--no-deref", &kept, &tip])
+        self.real_git("update-ref --no-deref")
+            .args([&kept, &tip])
             .run()?;
-        self.point_head_to(self.private.state.base.as_deref(), BACK)?;
+        self.point_head_to(base, BACK)?;
         Ok(Some(kept))
     }
 
@@ -137,7 +126,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails; then nothing has moved.
-    pub fn put_head_back(&mut self, commit: Option<&RevId>) -> Result<(), GitError> {
+    pub fn put_head_back(&mut self, commit: Option<&RevId>) -> Result<()> {
         let _open = self.unseal()?;
         self.point_head_to(commit.map(|commit| commit.0.as_str()), BACK)
     }
@@ -149,49 +138,43 @@ impl Repo {
     /// When the index is locked or cannot be written.
     pub fn put_index_back(&mut self) -> Result<(), CommitError> {
         let _open = self.unseal()?;
-        let lock = self.lock_index()?;
-        lock.replace(&self.private.index())?;
+        self.lock_index()?.replace(&self.private.index())?;
         Ok(())
     }
 
     /// Moves HEAD or its branch to this commit, for a reason that its log gives.
-    pub(crate) fn point_head_to(&self, commit: Option<&str>, reason: &str) -> Result<(), GitError> {
+    pub(crate) fn point_head_to(&self, commit: Option<&str>, reason: &str) -> Result<()> {
         let head = self.head_state()?;
         if head.oid.as_deref() == commit {
             return Ok(());
         }
         let name = head.branch.as_deref().unwrap_or("HEAD");
         let old = head.oid.unwrap_or_else(|| self.no_object());
-        let update = ["update-ref", "--no-deref", "-m", reason];
-        let call = self.real_call().args(update).durably();
-        match commit {
-            Some(commit) => call.args([name, commit, &old]).run().map(drop),
-            None => call.args(["-d", name, &old]).run().map(drop),
-        }
-    }
-
-    fn is_directory(&self, path: &[u8]) -> bool {
-        let path = self.real.work_tree.join(as_path(path));
-        path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
+        let call = self
+            .real_git("update-ref --no-deref -m")
+            .arg(reason)
+            .durably();
+        let call = match commit {
+            Some(commit) => call.args([name, commit, &old]),
+            None => call.args(["-d", name, &old]),
+        };
+        call.run().map(drop)
     }
 
     /// Removes a new file and the directories that become empty.
-    pub(crate) fn remove_added(&self, path: &[u8]) -> Result<(), GitError> {
-        let mut looker = PathInspector::new(&self.real.work_tree);
-        if !looker.is_real(split(path).0) {
+    pub(crate) fn remove_added(&self, path: &[u8]) -> Result<()> {
+        if !PathInspector::new(&self.real.work_tree).is_real(split(path).0) {
             return Ok(());
         }
-        let full = self.real.work_tree.join(as_path(path));
+        let full = self.at(path);
         match fs::remove_file(&full) {
             Err(error) if !is_absence(&error) => return Err(io_error("remove", &full)(error)),
             _ => {}
         }
         let layout = self.layout()?;
         let mut directory = split(path).0;
-        while !directory.is_empty() && !layout.directories.contains(directory) {
-            if fs::remove_dir(self.real.work_tree.join(as_path(directory))).is_err() {
-                break;
-            }
+        while !layout.directories.contains(directory) && fs::remove_dir(self.at(directory)).is_ok()
+        {
             directory = split(directory).0;
         }
         Ok(())

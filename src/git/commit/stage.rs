@@ -1,14 +1,14 @@
 //! Stages exactly what was verified, and creates a commit that no ref points to yet.
 
 use crate::domain::snapshot::{Head, RevId};
-use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::commit::request::{
     CommitError, CommitRequest, Identity, LandingIntent, PlanContent, PlanLanding, Stage, Staged,
     StagedTree, hex,
 };
 use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::GitError;
+use crate::git::error::Result;
 use crate::git::files::copy_index;
 use crate::git::filters::said::IGNORED;
 use crate::git::preflight::Operation;
@@ -54,7 +54,7 @@ impl Repo {
         let snapshot = request.snapshot;
         self.ensure_permitted(&token, snapshot)?;
         self.refuse_links(snapshot.known.branch.as_deref().unwrap_or("HEAD"))?;
-        let changes: Vec<&Change> = committed(snapshot).collect();
+        let changes: Vec<&Change> = snapshot.committed().collect();
         refuse_unreadable(&changes)?;
         self.refuse_conflicts(snapshot)?;
         self.staged_tree = None;
@@ -72,17 +72,14 @@ impl Repo {
         }
         self.staged_tree = Some(staged.clone());
         let merged = request.merged.as_ref().map(|merged| merged.0.clone());
-        let parents = parent.into_iter().chain(merged).collect();
-        let old = match &snapshot.known.head {
-            Head::Unborn => None,
-            Head::At(rev) => Some(rev.0.clone()),
-        };
-        let branch = snapshot.known.branch.clone();
         Ok(Stage::Ready(Staged {
             content: staged,
-            parents,
-            old,
-            branch,
+            parents: parent.into_iter().chain(merged).collect(),
+            old: match &snapshot.known.head {
+                Head::Unborn => None,
+                Head::At(rev) => Some(rev.clone()),
+            },
+            branch: snapshot.known.branch.clone(),
             plan,
             warnings,
         }))
@@ -101,20 +98,17 @@ impl Repo {
             objects: self.own_objects(),
             durable: false,
         };
-        let is_converted = self.may_convert(changes)?;
+        let is_converted = self.may_convert(changes.iter().map(|change| &change.path))?;
         let content = plan
             .filter(|_| !is_converted)
             .map(|plan| plan.content.clone());
-        let plan = plan
-            .map(|plan| self.store_plan(&target, plan, is_converted))
-            .transpose()?;
-        let (plan, entry) = plan.unzip();
+        let plan = plan.map(|plan| self.store_plan(&target, plan, is_converted));
+        let (plan, entry) = plan.transpose()?.unzip();
         let left_out = self.stage_with(&target, changes, entry)?;
         if !left_out.is_empty() {
             return Err(CommitError::Impossible(left_out));
         }
-        let write = ["write-tree", "--missing-ok"];
-        let tree = self.staging(&target).args(write).line()?;
+        let tree = self.write_tree(&index)?;
         let plan_path = plan.as_ref().map(|plan| plan.path.as_slice());
         let (changed, objects) = self.verify_staged(&tree, snapshot, changes, plan_path)?;
         let staged = StagedTree {
@@ -139,9 +133,12 @@ impl Repo {
         let _open = self.unseal_to_read()?;
         let message = format!("{}\n", message.trim_end());
         let subject = message.lines().next().unwrap_or_default().to_owned();
-        let mut warnings = staged.warnings.clone();
+        let mut warnings = staged.warnings;
+        let parents = staged.parents.iter().flat_map(|parent| ["-p", parent]);
         let commit = self.past_false_objects(&mut warnings, || {
-            let commit = self.commit_by_git(&staged, &message, identity)?;
+            let call = self.commit_of(&staged.content.tree, identity);
+            let call = self.signed(call).args(parents.clone());
+            let commit = call.stdin(message.as_str()).line()?;
             match self.objects().digest(&commit, u64::MAX)? {
                 Some(_) => Ok(commit),
                 None => Err(CommitError::Unsound(vec![commit])),
@@ -151,25 +148,12 @@ impl Repo {
             warnings,
             commit: RevId(commit),
             tree: Some(staged.content.tree),
-            old: staged.old.map(RevId),
+            old: staged.old,
             branch: staged.branch,
             subject,
             identity: identity.clone(),
             plan: staged.plan,
         })
-    }
-
-    fn commit_by_git(
-        &self,
-        staged: &Staged,
-        message: &str,
-        identity: &Identity,
-    ) -> Result<String, GitError> {
-        let mut call = self.signed(self.commit_of(&staged.content.tree, identity));
-        for parent in &staged.parents {
-            call = call.args(["-p", parent]);
-        }
-        call.stdin(message.to_owned().into_bytes()).line()
     }
 
     /// Whether git signs the commits.
@@ -182,23 +166,21 @@ impl Repo {
     ///
     /// # Errors
     /// When git or the signing program fails.
-    pub fn try_signing(&self, identity: &Identity) -> Result<(), GitError> {
+    pub fn try_signing(&self, identity: &Identity) -> Result<()> {
         if !self.private.state.sign {
             return Ok(());
         }
         let _open = self.unseal_to_read()?;
         let scratch = self.scratch_objects()?;
         let call = self.commit_of(&self.private.state.base_tree, identity);
-        self.signed(call.env("GIT_OBJECT_DIRECTORY", scratch.path()))
-            .stdin(b"A trial signature\n".to_vec())
-            .line()
-            .map(drop)
+        let call = self.signed(call.env("GIT_OBJECT_DIRECTORY", scratch.path()));
+        call.stdin("A trial signature\n").line().map(drop)
     }
 
     /// A commit of a tree, with the message from standard input.
-    fn commit_of<'a>(&'a self, tree: &'a str, identity: &Identity) -> Call<'a> {
-        let call = self.call().in_name_of(&identity.name, &identity.email);
-        call.args(["commit-tree", tree, "-F", "-"])
+    fn commit_of(&self, tree: &str, identity: &Identity) -> Call<'_> {
+        let call = self.git("commit-tree -F -").arg(tree);
+        call.in_name_of(&identity.name, &identity.email)
     }
 
     /// Makes `git commit-tree` sign if the configuration asks for signed commits.
@@ -210,7 +192,7 @@ impl Repo {
             call = call.env(name, value);
         }
         let call = with_configuration(call, &signing_file(&self.private.root));
-        call.args(["-S"]).timeout(SIGNING_TIMEOUT)
+        call.words("-S").timeout(SIGNING_TIMEOUT)
     }
 
     pub(crate) fn stage_index(&self) -> PathBuf {
@@ -218,8 +200,15 @@ impl Repo {
     }
 
     pub(crate) fn staging(&self, target: &Target<'_>) -> Call<'_> {
-        let call = self.call().env("GIT_INDEX_FILE", target.index);
+        let call = self.with_index(target.index);
         call.env("GIT_OBJECT_DIRECTORY", &target.objects)
+    }
+
+    /// Writes the tree of an index to Sprag's own store.
+    pub(crate) fn write_tree(&self, index: &Path) -> Result<String> {
+        self.with_index(index)
+            .words("write-tree --missing-ok")
+            .line()
     }
 
     fn ensure_permitted(
@@ -245,7 +234,7 @@ impl Repo {
         &self,
         target: &Target<'_>,
         changes: &[&Change],
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+    ) -> Result<Vec<Vec<u8>>> {
         self.stage_with(target, changes, None)
     }
 
@@ -256,72 +245,57 @@ impl Repo {
         target: &Target<'_>,
         changes: &[&Change],
         entry: Option<PlanEntry>,
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+    ) -> Result<Vec<Vec<u8>>> {
         let mut looker = PathInspector::new(&self.real.work_tree);
-        let mut records = Vec::new();
-        let mut files = Vec::new();
-        let mut left_out = Vec::new();
+        let (mut records, mut files) = (Vec::new(), Vec::new());
         let of_entry = |path: &[u8]| entry.as_ref().is_some_and(|entry| entry.path == path);
         for change in changes.iter().filter(|change| !of_entry(&change.path)) {
-            match self.shape(&mut looker, change) {
-                Shape::Gone => records.push(record(0, self.no_object(), &change.path)),
-                Shape::Submodule(head) => records.push(record(GITLINK, head, &change.path)),
-                Shape::File => files.push(change.path.as_slice()),
+            let path = change.path.as_slice();
+            let is_real = looker.is_real(split(path).0);
+            let meta = self.at(path).symlink_metadata().ok();
+            let meta = meta.filter(|_| is_real && change.kind != ChangeKind::Deleted);
+            let submodule = match &meta {
+                Some(meta) if meta.is_dir() => self.nested_head(path),
+                _ => None,
+            };
+            if meta.is_some_and(|meta| meta.is_file() || meta.is_symlink()) {
+                files.push(path);
+            } else if let Some(head) = submodule {
+                records.extend(record(GITLINK, &head, path));
+            } else {
+                records.extend(record(0, &self.no_object(), path));
             }
         }
-        let (filtered, files) = self.split_by_filter(target, files)?;
-        if !filtered.is_empty() {
-            let done = self.filter_into(target, &filtered)?;
-            records.extend(done.records);
-            left_out.extend(done.left_out);
-        }
+        let (filtered, files) = self.split_by_filter(target.index, files)?;
+        let mut left_out = self.filter_into(target, &filtered, &mut records)?;
         if let Some(entry) = entry.as_ref().filter(|_| files.is_empty()) {
-            records.push(record(entry.mode, entry.oid.clone(), &entry.path));
+            records.extend(record(entry.mode, &entry.oid, &entry.path));
         }
         if !records.is_empty() {
-            let call = self
-                .staging(target)
-                .args(["update-index", "-z", "--index-info"]);
-            call.stdin(records.concat()).run()?;
+            let call = self.staging(target).words("update-index -z --index-info");
+            call.stdin(records).run()?;
         }
-        if !files.is_empty() {
-            let args = ["update-index", "--add", "--remove", "--replace", "-z"];
-            let mut call = self.staging(target).loose().args(args);
-            if let Some(PlanEntry { mode, oid, path }) = &entry {
-                let info = [format!("{mode:06o},{oid},").as_bytes(), path].concat();
-                call = call.args(["--cacheinfo"]).args([as_path(&info)]);
-            }
-            call = call.args(["--stdin"]);
-            if target.durable {
-                call = call.durably_together();
-            }
-            let stderr = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
-            if stderr.contains(IGNORED) {
-                left_out.extend(self.left_out(target, files)?);
-            }
+        if files.is_empty() {
+            return Ok(left_out);
+        }
+        let call = self.staging(target).loose();
+        let mut call = call.words("update-index --add --remove --replace -z");
+        if let Some(PlanEntry { mode, oid, path }) = &entry {
+            let info = [format!("{mode:06o},{oid},").as_bytes(), path].concat();
+            call = call.arg("--cacheinfo").arg(as_path(&info));
+        }
+        if target.durable {
+            call = call.durably_together();
+        }
+        let said = call.arg("--stdin").paths(&files).run()?.stderr;
+        if said.contains(IGNORED) {
+            // Those of these files that are missing in the index.
+            let listed = self.staging(target).words("ls-files -z").stdout()?;
+            let there: HashSet<&[u8]> = nul_fields(&listed).collect();
+            let missing = files.into_iter().filter(|path| !there.contains(path));
+            left_out.extend(missing.map(<[u8]>::to_vec));
         }
         Ok(left_out)
-    }
-
-    /// Those of these files that are missing in the index.
-    fn left_out(&self, target: &Target<'_>, files: Vec<&[u8]>) -> Result<Vec<Vec<u8>>, GitError> {
-        let listed = self.staging(target).args(["ls-files", "-z"]).run()?.stdout;
-        let there: HashSet<&[u8]> = nul_fields(&listed).collect();
-        let missing = files.into_iter().filter(|path| !there.contains(path));
-        Ok(missing.map(<[u8]>::to_vec).collect())
-    }
-
-    fn shape(&self, looker: &mut PathInspector<'_>, change: &Change) -> Shape {
-        let is_real = looker.is_real(split(&change.path).0);
-        let path = self.real.work_tree.join(as_path(&change.path));
-        match path.symlink_metadata() {
-            _ if change.kind == ChangeKind::Deleted => Shape::Gone,
-            Ok(meta) if is_real && (meta.is_file() || meta.is_symlink()) => Shape::File,
-            Ok(meta) if is_real && meta.is_dir() => self
-                .nested_head(&change.path)
-                .map_or(Shape::Gone, Shape::Submodule),
-            _ => Shape::Gone,
-        }
     }
 
     pub(crate) fn no_object(&self) -> String {
@@ -335,14 +309,13 @@ impl Repo {
         target: &Target<'_>,
         plan: &PlanContent,
         is_converted: bool,
-    ) -> Result<(PlanLanding, PlanEntry), GitError> {
+    ) -> Result<(PlanLanding, PlanEntry)> {
         let oid = if is_converted {
-            let content = plan.content.clone();
-            self.filter_content(target, &plan.path, content)?
+            self.filter_content(target, &plan.path, &plan.content)?
         } else {
             self.store("blob", &plan.content)?
         };
-        let seen = inspect_all(&self.real.work_tree, &[plan.path.as_slice()]);
+        let seen = inspect_all(&self.real.work_tree, &[&plan.path]);
         let (mode, before) = match seen.first() {
             Some(OnDisk::File {
                 executable, digest, ..
@@ -350,19 +323,12 @@ impl Repo {
             _ => (0o100_644, None),
         };
         let path = plan.path.clone();
-        let landing = PlanLanding {
+        let entry = PlanEntry {
+            mode,
+            oid,
             path: path.clone(),
-            before,
         };
-        Ok((landing, PlanEntry { mode, oid, path }))
-    }
-
-    /// Whether git may store content that differs from that of the file.
-    fn may_convert(&self, changes: &[&Change]) -> Result<bool, GitError> {
-        let is_rule = |change: &&Change| split(&change.path).1 == b".gitattributes";
-        Ok(self.private.state.converts
-            || changes.iter().any(is_rule)
-            || !self.layout()?.attribute_files.is_empty())
+        Ok((PlanLanding { path, before }, entry))
     }
 
     fn refuse_conflicts(&self, snapshot: &RawSnapshot) -> Result<(), CommitError> {
@@ -380,13 +346,12 @@ impl Repo {
                 && matches!(change.kind, ChangeKind::Modified | ChangeKind::Added),
         };
         let mut marked = Vec::new();
-        for change in committed(snapshot) {
+        for change in snapshot.committed() {
             let markers = markers_in(change);
             if markers == Markers::default() {
                 continue;
             }
-            let path = self.real.work_tree.join(as_path(&change.path));
-            let file = plain_file::open(&path);
+            let file = plain_file::open(&self.at(&change.path));
             if !file.is_ok_and(|file| has_conflict(BufReader::new(file), markers)) {
                 continue;
             }
@@ -411,22 +376,6 @@ struct PlanEntry {
     path: Vec<u8>,
 }
 
-/// How a path is staged.
-enum Shape {
-    Gone,
-    File,
-    Submodule(String),
-}
-
-/// All changes of a snapshot that are committed, including those that do not count as progress.
-pub(crate) fn committed(snapshot: &RawSnapshot) -> impl Iterator<Item = &Change> {
-    snapshot
-        .changes
-        .iter()
-        .chain(&snapshot.uncounted)
-        .filter(|change| !change.newly_ignored)
-}
-
 pub(crate) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> {
     let of = |why: Unread| -> Vec<Vec<u8>> {
         let found = changes
@@ -434,21 +383,19 @@ pub(crate) fn refuse_unreadable(changes: &[&Change]) -> Result<(), CommitError> 
             .filter(|change| change.unreadable == Some(why));
         found.map(|change| change.path.clone()).collect()
     };
-    let refused = of(Unread::Refused);
-    let too_large = of(Unread::TooLarge);
-    match (refused.is_empty(), too_large.is_empty()) {
-        (false, _) => Err(CommitError::Unreadable(refused)),
-        (true, false) => Err(CommitError::TooLarge(too_large)),
-        (true, true) => Ok(()),
+    let (refused, too_large) = (of(Unread::Refused), of(Unread::TooLarge));
+    if !refused.is_empty() {
+        Err(CommitError::Unreadable(refused))
+    } else if !too_large.is_empty() {
+        Err(CommitError::TooLarge(too_large))
+    } else {
+        Ok(())
     }
 }
 
 /// `mode SP oid TAB path NUL`
-pub(crate) fn record(mode: u32, oid: String, path: &[u8]) -> Vec<u8> {
-    let mut record = format!("{mode:06o} {oid}\t").into_bytes();
-    record.extend_from_slice(path);
-    record.push(0);
-    record
+pub(crate) fn record(mode: u32, oid: &str, path: &[u8]) -> Vec<u8> {
+    [format!("{mode:06o} {oid}\t").as_bytes(), path, b"\0"].concat()
 }
 
 /// The conflict markers that count in a file.
@@ -461,15 +408,11 @@ struct Markers {
 
 /// Whether lines are conflict markers in their order.
 fn has_conflict(text: impl BufRead, markers: Markers) -> bool {
-    let mut of_git = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "]
-        .into_iter()
-        .peekable();
+    let of_git = [b"<<<<<<< ".as_slice(), b"=======", b">>>>>>> "];
+    let mut of_git = of_git.into_iter().peekable();
     let mut of_jj = None;
-    let lines = text
-        .take(MARKERS_LOOKED_FOR_UP_TO)
-        .split(b'\n')
-        .map_while(Result::ok);
-    for line in lines {
+    let lines = text.take(MARKERS_LOOKED_FOR_UP_TO).split(b'\n');
+    for line in lines.map_while(Result::ok) {
         let is_next = of_git.next_if(|marker| line.starts_with(marker)).is_some();
         if markers.git && is_next && of_git.peek().is_none() {
             return true;

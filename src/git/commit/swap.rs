@@ -5,13 +5,16 @@
 //! have read it in between.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_paths};
+use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::saved_files::{Saved, SavedFiles};
-use crate::git::commit::stage::{Target, committed, record, refuse_unreadable};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_index, make_dir, metadata, read_record, remove, write_record};
-use crate::git::remote::refusal::RemoteError;
+use crate::git::commit::stage::{Target, record, refuse_unreadable};
+use crate::git::entries::{OnDisk, inspect_all};
+use crate::git::error::{GitError, Result};
+use crate::git::files::{
+    copy_index, is_directory, is_there, make_dir, read_record, remove, write_record,
+};
+use crate::git::private::seal::MOVED_AWAY;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt, RawSnapshot};
 use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded};
@@ -95,7 +98,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails.
-    pub fn base_since(&self, tree: &TreeId) -> Result<Vec<Change>, GitError> {
+    pub fn base_since(&self, tree: &TreeId) -> Result<Vec<Change>> {
         let _open = self.unseal_to_read()?;
         let diffs = self.diff_trees(&tree.0, &self.private.state.base_tree)?;
         let kind = |before: &Recorded, after: &Recorded| match (before.mode, after.mode) {
@@ -106,21 +109,21 @@ impl Repo {
             _ if before.oid == after.oid => ChangeKind::ModeChanged,
             _ => ChangeKind::Modified,
         };
-        let changes = diffs.into_iter().map(|diff| Change {
+        let change = |diff: RawDiff| Change {
             kind: kind(&diff.before, &diff.after),
             path: diff.path,
             untracked: false,
             newly_ignored: false,
             unreadable: None,
-        });
-        Ok(changes.collect())
+        };
+        Ok(diffs.into_iter().map(change).collect())
     }
 
     /// The tree of a commit.
     ///
     /// # Errors
     /// As [`Repo::tree_of`].
-    pub fn tree_id_of(&self, commit: &RevId) -> Result<TreeId, RemoteError> {
+    pub fn tree_id_of(&self, commit: &RevId) -> Result<TreeId> {
         self.tree_of(commit).map(TreeId)
     }
 
@@ -139,22 +142,21 @@ impl Repo {
         snapshot: &RawSnapshot,
         index: &Path,
     ) -> Result<TreeId, CommitError> {
+        let changes: Vec<&Change> = snapshot.committed().collect();
+        if changes.is_empty() {
+            return Ok(self.base_tree());
+        }
+        refuse_unreadable(&changes)?;
         let target = Target {
             index,
             objects: self.own_objects(),
             durable: true,
         };
-        let changes: Vec<&Change> = committed(snapshot).collect();
-        if changes.is_empty() {
-            return Ok(self.base_tree());
-        }
-        refuse_unreadable(&changes)?;
         let left_out = self.stage_changes(&target, &changes)?;
         if !left_out.is_empty() {
             return Err(CommitError::Impossible(left_out));
         }
-        let call = self.with_index(index).args(["write-tree", "--missing-ok"]);
-        Ok(TreeId(call.line()?))
+        Ok(TreeId(self.write_tree(index)?))
     }
 
     /// Composes a tree from `tree`, with `paths` taken from `from` (removed if `from` does not have them) and
@@ -169,7 +171,7 @@ impl Repo {
         from: &TreeId,
         paths: &BTreeSet<Vec<u8>>,
         contents: &BTreeMap<Vec<u8>, Vec<u8>>,
-    ) -> Result<TreeId, GitError> {
+    ) -> Result<TreeId> {
         let _open = self.unseal()?;
         let mut diffs = self.diff_trees(&tree.0, &from.0)?;
         diffs.retain(|diff| paths.contains(&diff.path) || contents.contains_key(&diff.path));
@@ -184,11 +186,9 @@ impl Repo {
         }
         // Removals come first: a file may replace a directory.
         diffs.sort_by_key(|diff| diff.after.mode != 0);
-        let records = diffs
-            .into_iter()
-            .map(|diff| record(diff.after.mode, diff.after.oid, &diff.path));
-        let tree = self.tree_with(&tree.0, records.flatten().collect())?;
-        Ok(TreeId(tree))
+        let record = |diff: RawDiff| record(diff.after.mode, &diff.after.oid, &diff.path);
+        let records = diffs.into_iter().flat_map(record).collect();
+        Ok(TreeId(self.tree_with(&tree.0, records)?))
     }
 
     /// How those files of two trees differ whose paths are in `these`. Fails if the work tree cannot be brought
@@ -204,13 +204,12 @@ impl Repo {
         diffs.retain(|diff| these(&diff.path));
         let known: BTreeSet<&[u8]> = diffs.iter().map(|diff| diff.path.as_slice()).collect();
         let is_bad = |diff: &&RawDiff| {
-            let full = self.real.work_tree.join(as_path(&diff.path));
-            let is_dir = full.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            let full = self.at(&diff.path);
             [diff.before.mode, diff.after.mode].contains(&GITLINK)
-                || (is_dir && has_others(&full, &diff.path, &known))
+                || (is_directory(&full) && has_others(&full, &diff.path, &known))
         };
-        let bad = diffs.iter().filter(is_bad).map(|diff| diff.path.clone());
-        let bad: Vec<Vec<u8>> = bad.collect();
+        let bad = diffs.iter().filter(is_bad);
+        let bad: Vec<Vec<u8>> = bad.map(|diff| diff.path.clone()).collect();
         if bad.is_empty() {
             Ok(diffs)
         } else {
@@ -232,7 +231,7 @@ impl Repo {
         away: &BTreeSet<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, SwapError> {
         let _open = self.unseal()?;
-        if metadata(&self.swap_record())?.is_some() {
+        if is_there(&self.swap_record()) {
             return Err(SwapError::Swapped);
         }
         let dir = self.swap_dir();
@@ -243,17 +242,13 @@ impl Repo {
         let now = self.write_tree_of(snapshot, &kept)?;
         let diffs = self.swappable(&now.0, &tree.0, |_| true)?;
         let differing = diffs.iter().map(|diff| diff.path.clone()).collect();
-        let listed = self
-            .converted_status(&kept)?
-            .listed
-            .into_iter()
-            .filter(|one| !one.staged_only)
-            .map(|one| one.path);
-        let mut files = self.save_all(&diffs, &dir)?;
+        let listed = self.converted_status(&kept)?.listed.into_iter();
+        let listed = listed.filter(|one| !one.staged_only).map(|one| one.path);
+        let mut files = self.saved_files(&diffs)?;
         let numbered = away.iter().enumerate();
         files
             .saved
-            .extend(numbered.map(|(number, path)| (path.clone(), Saved::Moved { number })));
+            .extend(numbered.map(|(number, path)| (path.clone(), Saved::Moved(number))));
         let record = Record {
             fingerprint: snapshot.fingerprint().0.clone(),
             files,
@@ -261,7 +256,7 @@ impl Repo {
             hidden: hidden(snapshot).cloned().collect(),
         };
         write_record(&self.swap_record(), &record)?;
-        self.move_away(&record.files)?;
+        self.move_away(&record.files, &self.swapped_files())?;
         if !diffs.is_empty() {
             let index = self.index_with(&tree.0, &kept)?;
             self.exchange(&diffs, &index)?;
@@ -282,7 +277,7 @@ impl Repo {
             return Ok(None);
         };
         self.in_place = None;
-        self.put_back_all(&record.files, &self.swap_dir())?;
+        self.put_back_all(&record.files, &self.swapped_files())?;
         self.remove_made(&record.files);
         let mut found = self.snapshot(exempt)?;
         if !record.is_restored(&found) {
@@ -290,13 +285,10 @@ impl Repo {
             found = self.snapshot(exempt)?;
         }
         // Checks may write rules for what they make, which git then does not list.
-        let made: Vec<&Vec<u8>> = hidden(&found)
-            .filter(|path| !record.hidden.contains(*path))
-            .collect();
-        for path in &made {
-            self.remove_file(path)?;
-        }
+        let made = hidden(&found).filter(|path| !record.hidden.contains(*path));
+        let made: Vec<Vec<u8>> = made.cloned().collect();
         if !made.is_empty() {
+            self.remove_files(&made)?;
             found = self.snapshot(exempt)?;
         }
         if found.fingerprint().0 != record.fingerprint {
@@ -307,15 +299,15 @@ impl Repo {
     }
 
     /// Undoes the swap of a dead process.
-    pub(crate) fn undo_swap(&self) -> Result<(), GitError> {
+    pub(crate) fn undo_swap(&self) -> Result<()> {
         if let Some(record) = read_record::<Record>(&self.swap_record())? {
-            self.put_back_all(&record.files, &self.swap_dir())?;
+            self.put_back_all(&record.files, &self.swapped_files())?;
             self.put_back_listed(&record)?;
         }
         self.forget_swap()
     }
 
-    fn forget_swap(&self) -> Result<(), GitError> {
+    fn forget_swap(&self) -> Result<()> {
         remove(&self.swap_record())?;
         self.remove_away_dirs()?;
         remove(&self.swap_dir())
@@ -325,12 +317,17 @@ impl Repo {
         self.private.root.join("swap")
     }
 
+    /// Where the files are that differ. A process that has one open may still write to it.
+    fn swapped_files(&self) -> PathBuf {
+        self.private.root.join(MOVED_AWAY).join("files")
+    }
+
     fn swap_record(&self) -> PathBuf {
         self.private.root.join("swap.json")
     }
 
     /// Restores the files that were in both trees, and removes new ones.
-    fn put_back_listed(&self, record: &Record) -> Result<(), GitError> {
+    fn put_back_listed(&self, record: &Record) -> Result<()> {
         let kept = self.swap_dir().join("index");
         let saved = record.files.saved.iter().map(|(path, _)| &path[..]);
         let saved: BTreeSet<&[u8]> = saved.collect();
@@ -344,9 +341,8 @@ impl Repo {
                 None => self.remove_file(&one.path)?,
             }
         }
-        for path in &back {
-            self.remove_obstacle(path)?;
-        }
+        back.iter()
+            .try_for_each(|path| self.remove_obstacle(path))?;
         self.check_out(&kept, back.iter().map(Vec::as_slice))?;
         self.remove_made(&record.files);
         Ok(())
@@ -355,9 +351,8 @@ impl Repo {
 
 /// The untracked files of a snapshot that only rules of the work hide from git.
 fn hidden(snapshot: &RawSnapshot) -> impl Iterator<Item = &Vec<u8>> {
-    let all = snapshot.changes.iter().chain(&snapshot.uncounted);
-    all.filter(|change| change.newly_ignored)
-        .map(|change| &change.path)
+    let hidden = snapshot.all_changes().filter(|change| change.newly_ignored);
+    hidden.map(|change| &change.path)
 }
 
 /// Whether a directory holds files that are not in `known`.
@@ -376,17 +371,14 @@ fn has_others(dir: &Path, name: &[u8], known: &BTreeSet<&[u8]>) -> bool {
     false
 }
 
-/// The replaced files.
+/// The files that were put in the place of others, as they were then.
 #[derive(Debug, Default)]
-pub struct Replaced {
-    /// The files that were put in place, each with a copy.
-    placed: Vec<(Vec<u8>, Saved)>,
-}
+pub struct Replaced(Vec<(Vec<u8>, OnDisk)>);
 
 impl Replaced {
     /// The paths in git's order.
     pub fn paths(&self) -> impl Iterator<Item = &[u8]> {
-        self.placed.iter().map(|(path, _)| path.as_slice())
+        self.0.iter().map(|(path, _)| path.as_slice())
     }
 }
 
@@ -405,7 +397,7 @@ impl Repo {
         these: impl Fn(&[u8]) -> bool,
     ) -> Result<Replaced, SwapError> {
         let _open = self.unseal()?;
-        if metadata(&self.replaced_record())?.is_some() {
+        if is_there(&self.replaced_record()) {
             return Err(SwapError::Swapped);
         }
         let now = self.write_tree_of(snapshot, &self.scratch_index(&self.private.index())?)?;
@@ -420,17 +412,13 @@ impl Repo {
         let index = self.index_with(&to, &self.private.index())?;
         let dir = self.replaced_dir();
         remove(&dir)?;
-        make_dir(&dir)?;
-        let saved = self.save_all(&diffs, &dir)?;
+        let saved = self.saved_files(&diffs)?;
         write_record(&self.replaced_record(), &saved)?;
+        self.move_away(&saved, &dir)?;
         self.exchange(&diffs, &index)?;
-        let mut replaced = Replaced::default();
-        for (number, diff) in diffs.into_iter().enumerate() {
-            let number = PLACED + number;
-            let placed = self.save(&diff.path, &dir, number, &mut Vec::new())?;
-            replaced.placed.push((diff.path, placed));
-        }
-        Ok(replaced)
+        let paths: Vec<Vec<u8>> = diffs.into_iter().map(|diff| diff.path).collect();
+        let placed = inspect_all(&self.real.work_tree, &paths);
+        Ok(Replaced(paths.into_iter().zip(placed).collect()))
     }
 
     /// Restores every file whose path is in `these` to a tree for good, and removes those that the tree does not
@@ -457,44 +445,28 @@ impl Repo {
     ///
     /// # Errors
     /// When a file cannot be written. Repeating it is safe.
-    pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>, GitError> {
+    pub fn put_back_replaced(&mut self, replaced: &Replaced) -> Result<Vec<Vec<u8>>> {
         let _open = self.unseal()?;
-        let mut changed = Vec::new();
-        if metadata(&self.replaced_record())?.is_none() {
-            return Ok(changed);
+        if !is_there(&self.replaced_record()) {
+            return Ok(Vec::new());
         }
-        for (path, placed) in &replaced.placed {
-            if !self.is_as_saved(path, placed)? {
-                changed.push(path.clone());
-            }
-        }
+        let paths: Vec<&[u8]> = replaced.paths().collect();
+        let now = inspect_all(&self.real.work_tree, &paths);
+        let all = replaced.0.iter().zip(&now);
+        let changed = all.filter(|((_, placed), now)| placed != *now);
+        let changed = changed.map(|((path, _), _)| path.clone()).collect();
         self.undo_replaced()?;
         Ok(changed)
     }
 
     /// Restores the files that a dead process had replaced.
-    pub(crate) fn undo_replaced(&self) -> Result<(), GitError> {
+    pub(crate) fn undo_replaced(&self) -> Result<()> {
         if let Some(saved) = read_record::<SavedFiles>(&self.replaced_record())? {
             self.put_back_all(&saved, &self.replaced_dir())?;
             self.remove_made(&saved);
         }
         remove(&self.replaced_record())?;
         remove(&self.replaced_dir())
-    }
-
-    fn is_as_saved(&self, path: &[u8], saved: &Saved) -> Result<bool, GitError> {
-        let dir = self.replaced_dir().join("now");
-        remove(&dir)?;
-        make_dir(&dir)?;
-        let now = self.save(path, &dir, 0, &mut Vec::new())?;
-        Ok(match (saved, &now) {
-            (Saved::File { number, mode }, Saved::File { mode: other, .. }) => {
-                let content = |path: PathBuf| fs::read(&path).map_err(io_error("read", &path));
-                let before = content(self.replaced_dir().join(number.to_string()))?;
-                mode == other && before == content(dir.join("0"))?
-            }
-            (saved, now) => saved == now,
-        })
     }
 
     fn replaced_dir(&self) -> PathBuf {
@@ -505,6 +477,3 @@ impl Repo {
         self.private.root.join("replaced.json")
     }
 }
-
-/// First number for the copies of the placed files, above the numbers of the saved files.
-const PLACED: usize = 1 << 20;

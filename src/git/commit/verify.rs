@@ -5,15 +5,14 @@ use crate::git::command::Call;
 use crate::git::commit::request::CommitError;
 use crate::git::discover::is_older;
 use crate::git::entries::{OnDisk, inspect_all, split};
-use crate::git::error::{GitError, io_error};
+use crate::git::error::{Result, io_error};
 use crate::git::files::replace_file;
-use crate::git::objects::new_objects::NewObjects;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, Entry, RawSnapshot};
+use crate::git::snapshot::listing::NewObjects;
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, RawDiff, SYMLINK, TREE};
 use crate::plain_file;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::Read;
 
 /// The largest file in bytes that is converted in memory. A larger one is compared only with the result of a
 /// fresh checkout.
@@ -45,12 +44,9 @@ impl Repo {
         files
             .retain(|diff| diff.after.mode != TREE && (diff.after.mode | diff.before.mode) != TREE);
         let digests = self.sound_objects(&objects.ids().collect::<Vec<_>>())?;
-        let staged: HashMap<&[u8], &RawDiff> = files
-            .iter()
-            .map(|diff| (diff.path.as_slice(), diff))
-            .collect();
-        let mut unlike = Vec::new();
-        let mut as_links = Vec::new();
+        let staged = files.iter().map(|diff| (diff.path.as_slice(), diff));
+        let staged: HashMap<&[u8], &RawDiff> = staged.collect();
+        let (mut unlike, mut as_links) = (Vec::new(), Vec::new());
         for change in changes {
             if plan == Some(change.path.as_slice()) {
                 continue;
@@ -80,7 +76,9 @@ impl Repo {
         let changed = files.iter().map(|diff| &diff.path);
         let mut paths = changed.chain(&snapshot.ignored);
         if paths.any(|path| split(path).1 == b".gitattributes") {
-            self.ensure_rules_of_trees()?;
+            if is_older(&self.git("version").line()?, RULES_OF_TREES) {
+                return Err(CommitError::OldGit);
+            }
             self.refuse_converted_otherwise(tree)?;
         }
         Ok((files.into_iter().map(RawDiff::changed).collect(), objects))
@@ -92,7 +90,7 @@ impl Repo {
         diff: &RawDiff,
         tree: &str,
         digests: &HashMap<String, [u8; 32]>,
-    ) -> Result<bool, GitError> {
+    ) -> Result<bool> {
         let is_executable = |mode: u32| mode & 0o111 != 0;
         Ok(match diff.after.mode {
             0 => entry.mode == 0,
@@ -122,21 +120,16 @@ impl Repo {
 
     /// Whether a blob is the snapshot's content converted by the rules of the base, or a fresh checkout
     /// reproduces that content.
-    fn is_converted(&self, entry: &Entry, diff: &RawDiff, tree: &str) -> Result<bool, GitError> {
-        let path = self.real.work_tree.join(as_path(&diff.path));
-        let mut content = Vec::new();
-        let read = plain_file::open(&path)
-            .and_then(|file| file.take(CONVERTED_LIMIT + 1).read_to_end(&mut content));
-        read.map_err(io_error("read", &path))?;
-        if content.len() as u64 <= CONVERTED_LIMIT {
+    fn is_converted(&self, entry: &Entry, diff: &RawDiff, tree: &str) -> Result<bool> {
+        let path = self.at(&diff.path);
+        let file = plain_file::open(&path).map_err(io_error("read", &path))?;
+        if let Ok(content) = plain_file::content_of(file, CONVERTED_LIMIT) {
             if blake3::hash(&content).as_bytes() != &entry.digest {
                 return Ok(false);
             }
             let name = [b"--path=", diff.path.as_slice()].concat();
-            let call = self.converting()?;
-            let call = by_rules_of(call, &self.private.state.base_tree)
-                .args(["hash-object", "--stdin"])
-                .args([as_path(&name)]);
+            let call = by_rules_of(self.converting()?, &self.private.state.base_tree);
+            let call = call.words("hash-object --stdin").arg(as_path(&name));
             if call.stdin(content).line()? == diff.after.oid {
                 return Ok(true);
             }
@@ -162,16 +155,14 @@ impl Repo {
         let diffs = self.diff_trees(&self.private.state.base_tree, tree.as_str())?;
         let mut otherwise = BTreeMap::new();
         for RawDiff { path, after, .. } in diffs {
-            let Some(entry) = snapshot
+            let entry = snapshot
                 .entries
                 .get(&path)
-                .filter(|_| paths.contains(&path))
-            else {
+                .filter(|_| paths.contains(&path));
+            let Some(entry) = entry.filter(|_| after.mode >> 12 == 0o10) else {
                 continue;
             };
-            if after.mode >> 12 != 0o10
-                || self.checked_out(tree.as_str(), &path, &after.oid)? == entry.digest
-            {
+            if self.checked_out(tree.as_str(), &path, &after.oid)? == entry.digest {
                 continue;
             }
             let mut content = Vec::new();
@@ -187,9 +178,9 @@ impl Repo {
     ///
     /// # Errors
     /// When one cannot be written.
-    pub fn rewrite(&mut self, files: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<(), GitError> {
+    pub fn rewrite(&mut self, files: &BTreeMap<Vec<u8>, Vec<u8>>) -> Result<()> {
         for (path, content) in files {
-            let path = self.real.work_tree.join(as_path(path));
+            let path = self.at(path);
             let written = replace_file(&path, content, &self.private.root);
             written.map_err(io_error("write", &path))?;
         }
@@ -198,7 +189,7 @@ impl Repo {
 
     /// The changed files that the attributes of the base may convert. Text without carriage returns stays as it
     /// is, unless a checkout has them. Other attributes are compared at the commit.
-    fn converted(&self, snapshot: &RawSnapshot) -> Result<BTreeSet<Vec<u8>>, GitError> {
+    fn converted(&self, snapshot: &RawSnapshot) -> Result<BTreeSet<Vec<u8>>> {
         if !self.private.state.converts && self.layout()?.attribute_files.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -206,13 +197,13 @@ impl Repo {
             let mode = snapshot.entries.get(path).map(|entry| entry.mode);
             mode.is_some_and(|mode| mode >> 12 == 0o10)
         };
-        let all = snapshot.changes.iter().chain(&snapshot.uncounted);
-        let files = all
-            .filter(|change| !change.newly_ignored && change.unreadable.is_none())
-            .map(|change| change.path.as_slice());
-        let files: Vec<&[u8]> = files.filter(|path| is_file(path)).collect();
+        let readable = snapshot.readable().into_iter();
+        let files: Vec<&[u8]> = readable
+            .map(|change| change.path.as_slice())
+            .filter(|path| is_file(path))
+            .collect();
         let _open = self.unseal()?;
-        let names = nul_joined(files.iter().copied());
+        let names = nul_joined(files);
         let mut found = BTreeSet::new();
         let mut text = BTreeSet::new();
         self.each_attribute(&self.private.state.base_tree, names, |path, name, value| {
@@ -226,28 +217,17 @@ impl Repo {
                 _ => is_set && found.insert(path.to_vec()),
             };
         })?;
-        text.retain(|path| !found.contains(path) && self.has_returns(path));
+        let has_returns = |path: &[u8]| {
+            let text = self.work_file(path, CONVERTED_LIMIT);
+            text.is_none_or(|text| memchr::memchr(b'\r', &text).is_some())
+        };
+        text.retain(|path| !found.contains(path) && has_returns(path));
         found.append(&mut text);
         Ok(found)
     }
 
-    fn has_returns(&self, path: &[u8]) -> bool {
-        let text = self.work_file(path, CONVERTED_LIMIT);
-        text.is_none_or(|text| memchr::memchr(b'\r', &text).is_some())
-    }
-
-    /// Fails if git reads attributes only from the work tree, so that those before cannot be compared.
-    fn ensure_rules_of_trees(&self) -> Result<(), CommitError> {
-        let version = self.call().args(["version"]).line()?;
-        if is_older(&version, RULES_OF_TREES) {
-            Err(CommitError::OldGit)
-        } else {
-            Ok(())
-        }
-    }
-
     /// Digest of the file that a fresh checkout of `tree` has at a path.
-    fn checked_out(&self, tree: &str, path: &[u8], blob: &str) -> Result<[u8; 32], GitError> {
+    fn checked_out(&self, tree: &str, path: &[u8], blob: &str) -> Result<[u8; 32]> {
         let mut hasher = blake3::Hasher::new();
         self.filtered(tree, path, blob, &mut |chunk| {
             hasher.update(chunk);
@@ -262,21 +242,16 @@ impl Repo {
         path: &[u8],
         blob: &str,
         take: &mut dyn FnMut(&[u8]),
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         let name = [b"--path=", path].concat();
-        let call = by_rules_of(self.converting()?, tree)
-            .args(["cat-file", "--filters"])
-            .args([as_path(&name)])
-            .args([blob]);
-        let done = call.stream(take)?;
-        done.expect_success("cat-file".to_owned()).map(drop)
+        let call = by_rules_of(self.converting()?, tree).words("cat-file --filters");
+        call.arg(as_path(&name)).arg(blob).stream(take)
     }
 
     /// Refuses changed attributes with which a fresh checkout would give other files than the checks saw,
     /// including files that nobody touched.
     fn refuse_converted_otherwise(&self, tree: &str) -> Result<(), CommitError> {
-        let args = ["ls-tree", "-r", "-z", tree];
-        let listed = self.call().args(args).run()?.stdout;
+        let listed = self.git("ls-tree -r -z").arg(tree).stdout()?;
         let blobs = nul_fields(&listed).filter_map(|line| {
             let (mut fields, path) = fields_and_path(line)?;
             let mode = fields.next()?;
@@ -284,14 +259,11 @@ impl Repo {
             mode.starts_with("100").then_some((path, oid))
         });
         let blobs: BTreeMap<&[u8], &str> = blobs.collect();
-        let names = nul_joined(blobs.keys().copied());
+        let names = nul_joined(blobs.keys());
         let before = self.attributes(&self.private.state.base_tree, &names)?;
         let after = self.attributes(tree, &names)?;
-        let differing: Vec<&[u8]> = blobs
-            .keys()
-            .copied()
-            .filter(|path| before.get(*path) != after.get(*path))
-            .collect();
+        let differs = |path: &&[u8]| before.get(*path) != after.get(*path);
+        let differing: Vec<&[u8]> = blobs.keys().copied().filter(differs).collect();
         if differing.len() > CONVERTED_OTHERWISE {
             let paths = differing.into_iter().map(<[u8]>::to_vec).collect();
             return Err(CommitError::ConvertedOtherwise(paths));
@@ -313,11 +285,7 @@ impl Repo {
     }
 
     /// The attributes that convert content, by path. Paths without any are left out.
-    fn attributes(
-        &self,
-        tree: &str,
-        names: &[u8],
-    ) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>, GitError> {
+    fn attributes(&self, tree: &str, names: &[u8]) -> Result<BTreeMap<Vec<u8>, Vec<Vec<u8>>>> {
         let mut found: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
         self.each_attribute(tree, names.to_vec(), |path, name, value| {
             let counts = match name {
@@ -340,9 +308,9 @@ impl Repo {
         tree: &str,
         names: Vec<u8>,
         mut take: impl FnMut(&[u8], &[u8], &[u8]),
-    ) -> Result<(), GitError> {
-        let call = by_rules_of(self.call(), tree).args(["check-attr", "-z", "--stdin"]);
-        let listed = call.words(ATTRIBUTES).stdin(names).run()?.stdout;
+    ) -> Result<()> {
+        let call = by_rules_of(self.call(), tree).words("check-attr -z --stdin");
+        let listed = call.words(ATTRIBUTES).stdin(names).stdout()?;
         // A value may be empty.
         let fields = nul_ended(&listed);
         for triple in fields.chunks_exact(3) {

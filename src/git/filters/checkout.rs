@@ -1,21 +1,25 @@
 //! Writes files from an index to the work tree, with contents that filters make elsewhere.
 
-use crate::git::bytes::{as_path, display_path, fields_and_path, nul_fields, nul_joined};
+use crate::git::bytes::{as_path, display_path, fields_and_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::commit::stage::{Target, record};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_index, metadata, replace_file_by};
+use crate::git::error::{GitError, Result, io_error};
+use crate::git::files::{copy_index, make_dir, metadata, replace_file_by, write};
 use crate::git::filters::said::{IGNORED, refuse_failed_filter};
 use crate::git::filters::{Scratch, object_store};
-use crate::git::objects::adopt::import_object;
+use crate::git::objects::stores::import_object;
 use crate::git::remote::names::is_id;
 use crate::git::repo::Repo;
 use crate::plain_file;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 use tempfile::TempPath;
+
+/// Has git write files over others.
+const CHECKOUT: &str = "checkout-index -f -q -z --stdin";
 
 /// The directory in a scratch directory into which git writes files.
 const FILES: &str = "files";
@@ -23,30 +27,20 @@ const FILES: &str = "files";
 impl Repo {
     /// Writes these files from `index` to the work tree. With `notes`, the times and sizes of those that no
     /// filter converts are noted in the index.
-    pub(crate) fn check_out_files(
-        &self,
-        index: &Path,
-        paths: &[&[u8]],
-        notes: bool,
-    ) -> Result<(), GitError> {
+    pub(crate) fn check_out_files(&self, index: &Path, paths: &[&[u8]], notes: bool) -> Result<()> {
         if paths.is_empty() {
             return Ok(());
         }
         let filtered = self.with_filters(index, paths)?;
-        let converted = if filtered.is_empty() {
+        let scratch = if filtered.is_empty() {
             None
         } else {
             Some(self.converted_files(index, &filtered)?)
         };
-        let notes = notes.then_some("-u");
-        let call = self
-            .with_index(index)
-            .args(["checkout-index", "-f", "-q"])
-            .args(notes)
-            .args(["-z", "--stdin"]);
-        call.stdin(nul_joined(paths.iter().copied())).run()?;
+        let call = self.with_index(index).words(CHECKOUT);
+        call.args(notes.then_some("-u")).paths(paths).run()?;
         // git knows no filters there, so it has written what is in the repository.
-        let Some(scratch) = converted else {
+        let Some(scratch) = scratch else {
             return Ok(());
         };
         let mut replaced = Vec::new();
@@ -55,53 +49,43 @@ impl Repo {
                 replaced.push(path);
             }
         }
-        match notes {
-            Some(_) if !replaced.is_empty() => self.forget_sizes(index, &replaced),
-            _ => Ok(()),
+        if notes && !replaced.is_empty() {
+            self.forget_sizes(index, &replaced)?;
         }
+        Ok(())
     }
 
     /// Removes the times and sizes of these files from the index. What is noted there belongs to the content before
     /// its conversion, and git takes a file of another size for changed without converting it.
-    fn forget_sizes(&self, index: &Path, paths: &[&[u8]]) -> Result<(), GitError> {
-        let listed = self
-            .with_index(index)
-            .args(["ls-files", "-s", "-z"])
-            .run()?
-            .stdout;
-        let records = entries(&listed, paths)
-            .into_iter()
-            .map(|(path, Entry { mode, oid })| record(mode, oid, path))
-            .collect::<Vec<_>>()
-            .concat();
-        let call = self
-            .with_index(index)
-            .args(["update-index", "-z", "--index-info"]);
+    fn forget_sizes(&self, index: &Path, paths: &[&[u8]]) -> Result<()> {
+        let listed = self.with_index(index).words("ls-files -s -z").stdout()?;
+        let mut records = Vec::new();
+        for (path, (mode, oid)) in entries(&listed, paths) {
+            records.extend(record(mode, &oid, path));
+        }
+        let call = self.with_index(index).words("update-index -z --index-info");
         call.stdin(records).run().map(drop)
     }
 
     /// Has git write these files, as a checkout would, to a directory of their own.
-    fn converted_files(&self, index: &Path, paths: &[&[u8]]) -> Result<Scratch, GitError> {
+    fn converted_files(&self, index: &Path, paths: &[&[u8]]) -> Result<Scratch> {
         let scratch = Scratch::new(&self.private.root)?;
         let files = scratch.join(FILES);
-        fs::create_dir(&files).map_err(io_error("create", &files))?;
-        let mut prefix = std::ffi::OsString::from("--prefix=");
+        make_dir(&files)?;
+        let mut prefix = OsString::from("--prefix=");
         prefix.push(files.join(""));
         let call = self
             .call_with_filters(&scratch)
-            .env("GIT_INDEX_FILE", index)
-            .args(["checkout-index", "-f", "-q"])
-            .args([prefix])
-            .args(["-z", "--stdin"]);
-        let said = call.stdin(nul_joined(paths.iter().copied())).run()?.stderr;
+            .env("GIT_INDEX_FILE", index);
+        let said = call.words(CHECKOUT).arg(prefix).paths(paths).run()?.stderr;
         refuse_failed_filter("checkout-index", &said)?;
         Ok(scratch)
     }
 
     /// Gives a file of the work tree the content that a filter has made in `files`, and returns whether it has done
     /// so. Links are not filtered, and stay.
-    fn replace_with(&self, path: &[u8], files: &Path) -> Result<bool, GitError> {
-        let to = self.real.work_tree.join(as_path(path));
+    fn replace_with(&self, path: &[u8], files: &Path) -> Result<bool> {
+        let to = self.at(path);
         if !metadata(&to)?.is_some_and(|meta| meta.is_file()) {
             return Ok(false);
         }
@@ -110,21 +94,10 @@ impl Repo {
                 io::copy(&mut plain_file::open_below(files, as_path(path))?, file).map(drop)
             })
         };
-        let beside: PathBuf = to.parent().unwrap_or(&self.real.work_tree).to_path_buf();
-        copied(&self.real.git_dir)
-            .or_else(|_| copied(&beside))
-            .map_err(io_error("write", &to))
-            .map(|()| true)
+        let beside = to.parent().unwrap_or(&self.real.work_tree);
+        let replaced = copied(&self.real.git_dir).or_else(|_| copied(beside));
+        replaced.map(|()| true).map_err(io_error("write", &to))
     }
-}
-
-/// The result of [`Repo::filter_into`].
-#[derive(Default)]
-pub(crate) struct Filtered {
-    /// The entries for the index, in the form of `git update-index --index-info`.
-    pub(crate) records: Vec<Vec<u8>>,
-    /// The files that git does not accept.
-    pub(crate) left_out: Vec<Vec<u8>>,
 }
 
 type Paths<'p> = Vec<&'p [u8]>;
@@ -132,105 +105,79 @@ type Paths<'p> = Vec<&'p [u8]>;
 /// More bytes than an entry of an index has besides its path.
 const ENTRY: u64 = 4096;
 
-/// A file in an index.
-pub(super) struct Entry {
-    pub(super) mode: u32,
-    pub(super) oid: String,
-}
-
 impl Repo {
     /// Splits files into those that a filter converts, and the others.
     pub(crate) fn split_by_filter<'p>(
         &self,
-        target: &Target<'_>,
+        index: &Path,
         files: Paths<'p>,
-    ) -> Result<(Paths<'p>, Paths<'p>), GitError> {
+    ) -> Result<(Paths<'p>, Paths<'p>)> {
         let is_plain = |path: &&&[u8]| {
-            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
-            meta.is_ok_and(|meta| meta.is_file())
+            self.at(path)
+                .symlink_metadata()
+                .is_ok_and(|it| it.is_file())
         };
-        let plain: Vec<&[u8]> = if self.private.state.filters {
+        let plain: Paths<'_> = if self.private.state.filters {
             files.iter().filter(is_plain).copied().collect()
         } else {
             Vec::new()
         };
-        let filtered = self.with_filters(target.index, &plain)?;
-        let is_filtered: BTreeSet<&[u8]> = filtered.into_iter().collect();
-        Ok(files
-            .into_iter()
-            .partition(|path| is_filtered.contains(path)))
+        let filtered: BTreeSet<&[u8]> = self.with_filters(index, &plain)?.into_iter().collect();
+        Ok(files.into_iter().partition(|path| filtered.contains(path)))
     }
 
     /// Converts files by their filters. The blobs go to the store of `target`, if their content matches their
-    /// ids, and the entries are returned. A filter can put any content into a blob, and nothing else into
-    /// the index: the process that starts it has an index and a store of its own.
+    /// ids, and the entries to `records`, in the form of `git update-index --index-info`. A filter can put any content
+    /// into a blob, and nothing else into the index: the process that starts it has an index and a store of its own.
+    /// Returns the files that git does not accept.
     pub(crate) fn filter_into(
         &self,
         target: &Target<'_>,
         files: &[&[u8]],
-    ) -> Result<Filtered, GitError> {
-        let mut done = Filtered::default();
+        records: &mut Vec<u8>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let mut left_out = Vec::new();
         if files.is_empty() {
-            return Ok(done);
+            return Ok(left_out);
         }
         let scratch = Scratch::new(&self.private.root)?;
         let index = scratch.join("index");
         copy_index(target.index, &index)?;
-        let length = fs::metadata(&index)
-            .map_err(io_error("read", &index))?
-            .len();
+        let length = metadata(&index)?.map_or(0, |meta| meta.len());
         let objects = object_store(&scratch, &target.objects)?;
-        let call = self
-            .call_with_filters(&scratch)
+        let call = self.call_with_filters(&scratch).loose();
+        let call = call
             .env("GIT_INDEX_FILE", &index)
-            .env("GIT_OBJECT_DIRECTORY", &objects)
-            .loose()
-            .words("update-index --add --remove --replace -z --stdin");
-        let said = call.stdin(nul_joined(files.iter().copied())).run()?.stderr;
+            .env("GIT_OBJECT_DIRECTORY", &objects);
+        let call = call.words("update-index --add --remove --replace -z --stdin");
+        let said = call.paths(files).run()?.stderr;
         refuse_failed_filter("update-index", &said)?;
-        let index = self.taken_out(&scratch, length, files)?;
-        let listed = self
-            .with_index(&index)
-            .args(["ls-files", "-s", "-z"])
-            .run()?
-            .stdout;
+        let index = self.taken_out(&index, length, files)?;
+        let listed = self.with_index(&index).words("ls-files -s -z").stdout()?;
         let there = entries(&listed, files);
         for path in files {
-            match there.get(path) {
-                Some(Entry { mode, oid }) => {
-                    import_object(&objects, &target.objects, oid, target.durable)?;
-                    done.records.push(record(*mode, oid.clone(), path));
-                }
-                None if said.contains(IGNORED) => done.left_out.push(path.to_vec()),
-                None => {
-                    return Err(GitError::Malformed {
-                        command: "update-index",
-                        what: format!("no entry for {}", display_path(path)),
-                    });
-                }
+            if let Some((mode, oid)) = there.get(path) {
+                import_object(&objects, &target.objects, oid, target.durable)?;
+                records.extend(record(*mode, oid, path));
+            } else if said.contains(IGNORED) {
+                left_out.push(path.to_vec());
+            } else {
+                let what = format!("no entry for {}", display_path(path));
+                return Err(GitError::malformed("update-index", what));
             }
         }
-        Ok(done)
+        Ok(left_out)
     }
 
-    /// A copy of the index in `scratch`, in whose place a filter can put anything. It is as long as the index
-    /// was before, and as the entries of these files can be.
-    fn taken_out(
-        &self,
-        scratch: &Scratch,
-        before: u64,
-        files: &[&[u8]],
-    ) -> Result<TempPath, GitError> {
-        let index = scratch.join("index");
+    /// A copy of an index in whose place a filter can put anything. It is as long as the index was before, and as the
+    /// entries of these files can be.
+    fn taken_out(&self, index: &Path, before: u64, files: &[&[u8]]) -> Result<TempPath> {
         let entries = files.iter().map(|path| path.len() as u64 + ENTRY);
         let limit = before.saturating_add(entries.sum()).saturating_add(ENTRY);
-        let tmp = self.private.root.join("tmp");
-        let copied = plain_file::read(&index, limit).and_then(|content| {
-            let mut copy = tempfile::NamedTempFile::new_in(&tmp)?;
-            copy.write_all(&content)?;
-            Ok(copy.into_temp_path())
-        });
-        copied.map_err(io_error("copy", &index))
+        let content = plain_file::read(index, limit).map_err(io_error("copy", index))?;
+        let copy = self.private.scratch_file()?.into_temp_path();
+        write(&copy, &content)?;
+        Ok(copy)
     }
 
     /// Converts content as that of a file at `path`, and returns the id of the blob.
@@ -238,12 +185,12 @@ impl Repo {
         &self,
         target: &Target<'_>,
         path: &[u8],
-        content: Vec<u8>,
-    ) -> Result<String, GitError> {
+        content: &[u8],
+    ) -> Result<String> {
         let hashing = |call: Call<'_>| {
             let name = [b"--path=", path].concat();
-            let call = call.args(["hash-object", "-w", "--stdin"]);
-            call.args([as_path(&name)]).stdin(content).run()
+            let call = call.words("hash-object -w --stdin").arg(as_path(&name));
+            call.stdin(content).run()
         };
         if self.with_filters(target.index, &[path])?.is_empty() {
             return Ok(hashing(self.staging(target))?.line());
@@ -257,25 +204,22 @@ impl Repo {
         refuse_failed_filter("hash-object", &output.stderr)?;
         let id = output.line();
         if !is_id(&id) {
-            return Err(GitError::Malformed {
-                command: "hash-object",
-                what: id,
-            });
+            return Err(GitError::malformed("hash-object", id));
         }
         import_object(&objects, &target.objects, &id, target.durable)?;
         Ok(id)
     }
 }
 
-/// The entries of these files, which are regular ones: links are not filtered.
-pub(super) fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], Entry> {
+/// Mode and id of these files, which are regular ones: links are not filtered.
+pub(super) fn entries<'l>(listed: &'l [u8], files: &[&[u8]]) -> BTreeMap<&'l [u8], (u32, String)> {
     let wanted: BTreeSet<&[u8]> = files.iter().copied().collect();
     let entry = |line: &'l [u8]| {
         let (mut fields, path) = fields_and_path(line)?;
         let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
         let oid = fields.next().filter(|oid| is_id(oid))?.to_owned();
         let is_plain = fields.next() == Some("0") && [0o100_644, 0o100_755].contains(&mode);
-        (is_plain && wanted.contains(path)).then_some((path, Entry { mode, oid }))
+        (is_plain && wanted.contains(path)).then_some((path, (mode, oid)))
     };
     nul_fields(listed).filter_map(entry).collect()
 }
@@ -302,7 +246,7 @@ mod tests {
         .into_bytes();
         let files = ["a", "b", "link", "sub", "stage", "c"].map(str::as_bytes);
         let found = entries(&listed, &files);
-        let found: Vec<(&[u8], u32)> = found.iter().map(|(path, it)| (*path, it.mode)).collect();
+        let found: Vec<(&[u8], u32)> = found.iter().map(|(path, it)| (*path, it.0)).collect();
         assert_eq!(found, [(&b"a"[..], 0o100_644), (b"b", 0o100_755)]);
     }
 }

@@ -8,14 +8,13 @@
 
 mod checkout;
 pub(crate) mod said;
-pub(crate) mod sandbox;
 
-use crate::git::bytes::{nul_ended, nul_joined};
+use crate::git::bytes::nul_ended;
 use crate::git::command::Call;
-use crate::git::error::{GitError, io_error};
-use crate::git::filters::sandbox::FilterSandbox;
+use crate::git::error::{GitError, Result, io_error};
 use crate::git::private::adopted::make_object_store;
 use crate::git::private::config::{filters_file, with_configuration};
+use crate::git::real::FilterSandbox;
 use crate::git::repo::Repo;
 use std::ffi::OsString;
 use std::fs;
@@ -27,7 +26,7 @@ use tempfile::TempDir;
 struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(root: &Path) -> Result<Self, GitError> {
+    fn new(root: &Path) -> Result<Self> {
         let tmp = root.join("tmp");
         let made = fs::canonicalize(&tmp).and_then(|tmp| {
             let mut options = tempfile::Builder::new();
@@ -58,7 +57,7 @@ impl Repo {
 
     /// A command in the private directory that converts contents, and so may start filters. It changes
     /// nothing there.
-    pub(crate) fn converting(&self) -> Result<Call<'_>, GitError> {
+    pub(crate) fn converting(&self) -> Result<Call<'_>> {
         if !self.private.state.filters {
             return Ok(self.call());
         }
@@ -99,36 +98,27 @@ impl Repo {
         &self,
         index: &Path,
         paths: &[&'p [u8]],
-    ) -> Result<Vec<&'p [u8]>, GitError> {
+    ) -> Result<Vec<&'p [u8]>> {
         if !self.private.state.filters || paths.is_empty() {
             return Ok(Vec::new());
         }
-        let call = self
-            .with_index(index)
-            .args(["check-attr", "-z", "--stdin", "filter"]);
-        let listed = call.stdin(nul_joined(paths.iter().copied())).run()?.stdout;
+        let call = self.with_index(index).words("check-attr -z --stdin filter");
+        let listed = call.paths(paths).stdout()?;
         let fields = nul_ended(&listed);
         let triples = fields.chunks_exact(3);
         if triples.len() != paths.len() {
-            return Err(GitError::Malformed {
-                command: "check-attr",
-                what: format!("{} paths instead of {}", triples.len(), paths.len()),
-            });
+            let what = format!("{} paths instead of {}", triples.len(), paths.len());
+            return Err(GitError::malformed("check-attr", what));
         }
-        let has_filter = |value: &[u8]| {
-            let none = [b"unspecified".as_slice(), b"unset", b"set", b""];
-            !none.contains(&value)
-        };
-        let with_values = paths.iter().zip(triples.map(|triple| triple[2]));
-        Ok(with_values
-            .filter(|(_, value)| has_filter(value))
-            .map(|(path, _)| *path)
-            .collect())
+        let none = [b"unspecified".as_slice(), b"unset", b"set", b""];
+        let all = paths.iter().copied().zip(triples);
+        let filtered = all.filter(|(_, triple)| !none.contains(&triple[2]));
+        Ok(filtered.map(|(path, _)| path).collect())
     }
 }
 
 /// Makes an object store in `scratch` that reads also from `store`, and returns it.
-fn object_store(scratch: &Scratch, store: &Path) -> Result<PathBuf, GitError> {
+fn object_store(scratch: &Scratch, store: &Path) -> Result<PathBuf> {
     let objects = scratch.join("objects");
     make_object_store(&objects, store)?;
     Ok(objects)

@@ -1,6 +1,6 @@
 //! What git says about files and filters on standard error.
 
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
 
 /// How `git update-index` reports a skipped path. It does not treat this as an error.
 pub(crate) const IGNORED: &str = "Ignoring path ";
@@ -19,7 +19,7 @@ const REQUIRED: [&str; 2] = [": clean filter '", ": smudge filter '"];
 
 /// Fails if git says that a filter has failed. What a filter that is not required has not converted would
 /// otherwise be used as if it had.
-pub(crate) fn refuse_failed_filter(command: &str, stderr: &str) -> Result<(), GitError> {
+pub(crate) fn refuse_failed_filter(command: &str, stderr: &str) -> Result<()> {
     let tells = |line: &str| {
         let is_required = line.starts_with("fatal: ") && line.ends_with("' failed");
         FAILURES.iter().any(|failure| line.starts_with(failure))
@@ -35,10 +35,7 @@ pub(crate) fn refuse_failed_filter(command: &str, stderr: &str) -> Result<(), Gi
             said.push(line);
         }
     }
-    Err(GitError::FilterFailed {
-        command: command.to_owned(),
-        said: said.join("\n"),
-    })
+    Err(GitError::FilterFailed(command.to_owned(), said.join("\n")))
 }
 
 /// How many different lines are kept of what filters say.
@@ -54,7 +51,7 @@ mod tests {
         let refused = refuse_failed_filter("update-index", failed).unwrap_err();
         assert!(refused.to_string().contains("./clean"), "{refused}");
         let twice = format!("{failed}\n{failed}\nfatal: a.bin: clean filter 'up' failed");
-        let GitError::FilterFailed { said, .. } =
+        let GitError::FilterFailed(_, said) =
             refuse_failed_filter("update-index", &twice).unwrap_err()
         else {
             panic!("another error");

@@ -10,12 +10,15 @@ use std::fs::{self, Permissions};
 use std::io::{self, BufRead, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Maximum length of a header: a kind, a space, a number of 20 digits and a NUL byte.
 const HEADER_LIMIT: usize = 32;
+/// Maximum length of what git says in the place of a header: an id, and that there is no such object.
+const ANSWER_LIMIT: usize = 80;
 const CHUNK: usize = 16 * 1024;
 /// git's prefix for an object file that is still being written. `git gc` removes abandoned ones.
-pub(crate) const UNFINISHED: &str = "tmp_obj_";
+const UNFINISHED: &str = "tmp_obj_";
 
 /// The path of a loose object in a store.
 pub(crate) fn loose_path(store: &Path, id: &str) -> PathBuf {
@@ -36,18 +39,23 @@ pub(crate) fn object_id(kind: &str, content: &[u8], hex_length: usize) -> String
 /// When it cannot be written.
 pub(crate) fn write_object(store: &Path, id: &str, kind: &str, content: &[u8]) -> io::Result<()> {
     let path = loose_path(store, id);
-    let dir = path.parent().unwrap_or(store);
-    fs::create_dir_all(dir)?;
-    let file = tempfile::Builder::new()
-        .prefix(UNFINISHED)
-        .permissions(Permissions::from_mode(0o444))
-        .tempfile_in(dir)?;
-    let mut deflate = ZlibEncoder::new(file, Compression::fast());
+    let mut deflate = new_object(&path)?;
     write!(deflate, "{kind} {}\0", content.len())?;
     deflate.write_all(content)?;
     let file = deflate.finish()?;
     file.persist(&path).map_err(|error| error.error)?;
     Ok(())
+}
+
+/// A temporary file for the loose object that will be at `path`.
+pub(crate) fn new_object(path: &Path) -> io::Result<ZlibEncoder<NamedTempFile>> {
+    let dir = path.parent().unwrap_or(path);
+    fs::create_dir_all(dir)?;
+    let file = tempfile::Builder::new()
+        .prefix(UNFINISHED)
+        .permissions(Permissions::from_mode(0o444))
+        .tempfile_in(dir)?;
+    Ok(ZlibEncoder::new(file, Compression::fast()))
 }
 
 /// An inflated part of an object.
@@ -66,32 +74,20 @@ impl Piece<'_> {
     }
 }
 
-/// Reads an object to its end and passes its parts on. Returns the digest of its content, or `None` if it is
-/// not the object with this id or git would not read it.
+/// Reads an object of at most `limit` bytes to its end and passes its parts on. Returns the digest of its content,
+/// or `None` if it is not the object with this id, is larger, or git would not read it.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(crate) fn read_loose(
-    from: impl BufRead,
-    id: &str,
-    sink: &mut dyn FnMut(Piece<'_>),
-) -> io::Result<Option<Digest>> {
-    read_loose_up_to(u64::MAX, from, id, sink)
-}
-
-/// Like [`read_loose`], but returns `None` also for an object of more than `limit` bytes.
-///
-/// # Errors
-/// When it cannot be read.
-pub(crate) fn read_loose_up_to(
-    limit: u64,
     mut from: impl BufRead,
     id: &str,
+    limit: u64,
     sink: &mut dyn FnMut(Piece<'_>),
 ) -> io::Result<Option<Digest>> {
     let mut inflate = Decompress::new(true);
     let mut buffer = vec![0; CHUNK];
-    let mut object = Incoming::new(id, limit);
+    let mut object = Incoming::new(id, limit, 0);
     loop {
         let input = from.fill_buf()?;
         let is_end = input.is_empty();
@@ -109,7 +105,8 @@ pub(crate) fn read_loose_up_to(
         let given = usize::try_from(inflate.total_out() - written).unwrap_or(usize::MAX);
         from.consume(taken);
         let is_stuck = taken == 0 && given == 0 && status != Status::StreamEnd;
-        if is_stuck || !object.take(buffer.get(..given).unwrap_or_default(), sink) {
+        let rest = object.take(buffer.get(..given).unwrap_or_default(), sink);
+        if is_stuck || rest.is_none_or(|rest| !rest.is_empty()) {
             return Ok(None);
         }
         if status == Status::StreamEnd {
@@ -123,58 +120,76 @@ pub(crate) fn read_loose_up_to(
 pub(crate) struct Incoming<'a> {
     id: &'a str,
     limit: u64,
+    /// The byte after the header.
+    end: u8,
     header: Vec<u8>,
     content: Option<Content>,
 }
 
 struct Content {
+    size: u64,
     left: u64,
     name: ObjectName,
     digest: blake3::Hasher,
 }
 
 impl<'a> Incoming<'a> {
-    pub(crate) fn new(id: &'a str, limit: u64) -> Self {
+    pub(crate) fn new(id: &'a str, limit: u64, end: u8) -> Self {
         Self {
             id,
             limit,
+            end,
             header: Vec::new(),
             content: None,
         }
     }
 
-    /// Accepts inflated bytes: `kind SP size NUL`, and the content. `false` if this is not an object.
-    pub(crate) fn take(&mut self, mut bytes: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
+    /// Accepts bytes: `kind SP size`, the byte after the header, and the content. Returns what comes after that, or
+    /// `None` if this is not an object.
+    pub(crate) fn take<'b>(
+        &mut self,
+        mut bytes: &'b [u8],
+        sink: &mut dyn FnMut(Piece<'_>),
+    ) -> Option<&'b [u8]> {
         if self.content.is_none() {
-            let end = memchr::memchr(0, bytes);
+            let end = memchr::memchr(self.end, bytes);
             let length = end.map_or(bytes.len(), |end| end + 1);
             let (header, rest) = bytes.split_at(length);
             self.header.extend_from_slice(header);
-            if self.header.len() > HEADER_LIMIT {
-                return false;
+            if self.header.len() > ANSWER_LIMIT {
+                return None;
             }
             if end.is_none() {
-                return true;
+                return Some(b"");
             }
-            let content = Content::of(&self.header, self.id.len());
-            self.content = content.filter(|content| content.left <= self.limit);
-            if self.content.is_none() {
-                return false;
-            }
+            self.header.pop();
+            let content = Content::of(&self.header, self.id.len())?;
+            self.content = Some(content).filter(|content| content.left <= self.limit);
+            self.content.as_ref()?;
+            self.header.push(0);
             sink(Piece::Header(&self.header));
             bytes = rest;
         }
-        let Some(content) = &mut self.content else {
-            return false;
-        };
-        let Some(left) = content.left.checked_sub(bytes.len() as u64) else {
-            return false;
-        };
-        content.left = left;
-        content.name.update(bytes);
-        content.digest.update(bytes);
-        sink(Piece::Content(bytes));
-        true
+        let content = self.content.as_mut()?;
+        let length = bytes
+            .len()
+            .min(usize::try_from(content.left).unwrap_or(usize::MAX));
+        let (part, rest) = bytes.split_at(length);
+        content.left -= part.len() as u64;
+        content.name.update(part);
+        content.digest.update(part);
+        sink(Piece::Content(part));
+        Some(rest)
+    }
+
+    /// Whether git says that there is no such object.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.header.ends_with(b" missing")
+    }
+
+    /// How many bytes its content has, as far as that is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.content.as_ref().map_or(0, |content| content.size)
     }
 
     /// The digest of the content, if it is whole and matches the id.
@@ -186,18 +201,20 @@ impl<'a> Incoming<'a> {
 }
 
 impl Content {
-    /// Parses `kind SP size NUL`.
+    /// Parses `kind SP size`.
     fn of(header: &[u8], hex_length: usize) -> Option<Self> {
-        let header = std::str::from_utf8(header.strip_suffix(b"\0")?).ok()?;
+        let header = std::str::from_utf8(header)
+            .ok()
+            .filter(|header| header.len() < HEADER_LIMIT)?;
         let (kind, size) = header.split_once(' ')?;
         let size = size.parse().ok()?;
-        ["blob", "tree", "commit", "tag"]
-            .contains(&kind)
-            .then(|| Self {
-                left: size,
-                name: ObjectName::of(kind, hex_length, size),
-                digest: blake3::Hasher::new(),
-            })
+        let is_kind = ["blob", "tree", "commit", "tag"].contains(&kind);
+        is_kind.then(|| Self {
+            size,
+            left: size,
+            name: ObjectName::of(kind, hex_length, size),
+            digest: blake3::Hasher::new(),
+        })
     }
 }
 
@@ -249,7 +266,7 @@ mod tests {
     fn read(file: &[u8], id: &str) -> Option<Vec<u8>> {
         let mut content = Vec::new();
         let from = io::BufReader::with_capacity(3, file);
-        let digest = read_loose(from, id, &mut |piece| {
+        let digest = read_loose(from, id, u64::MAX, &mut |piece| {
             if let Piece::Content(bytes) = piece {
                 content.extend_from_slice(bytes);
             }

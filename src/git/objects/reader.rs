@@ -8,8 +8,8 @@ use crate::git::bytes::hex;
 use crate::git::command::Call;
 use crate::git::command::batch::Batch;
 use crate::git::entries::Digest;
-use crate::git::error::GitError;
-use crate::git::objects::loose::{Incoming, Piece, loose_path, read_loose_up_to};
+use crate::git::error::{GitError, Result};
+use crate::git::objects::loose::{Incoming, Piece, loose_path, read_loose};
 use crate::git::snapshot::listing::{GITLINK, RawDiff, Recorded, SYMLINK, TREE};
 use crate::plain_file;
 use std::cell::{Cell, RefCell};
@@ -23,7 +23,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 const HELD: u64 = 256 << 20;
 
 /// The deepest directory whose entries are compared.
-pub(crate) const DEPTH_LIMIT: usize = 512;
+const DEPTH_LIMIT: usize = 512;
+
+/// How much differs between two trees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// How many files, links and directories.
+    pub(crate) files: u64,
+    /// The length of the longest path in bytes.
+    pub(crate) path: usize,
+}
+
+/// Two trees at the same place, each if it exists.
+type Pair = [Option<String>; 2];
+
+/// How much differs between pairs of trees that were counted: a few small ones can stand for very many files.
+pub(crate) type Counted = HashMap<Pair, Extent>;
 
 /// An object in memory.
 #[derive(Debug, Default)]
@@ -86,7 +101,7 @@ pub(crate) struct ObjectReader<'r> {
     kept: Option<&'r KeptObjects>,
     call: Box<dyn Fn() -> Call<'r> + 'r>,
     batch: RefCell<Option<Batch>>,
-    /// How many bytes may still be held, one after the other.
+    /// How many bytes of others' objects may still be read.
     left: Cell<u64>,
 }
 
@@ -109,7 +124,7 @@ impl<'r> ObjectReader<'r> {
         self
     }
 
-    /// Holds no more than so many bytes, one after the other.
+    /// Reads no more than so many bytes of what Sprag has not made itself.
     pub(crate) fn within(self, bytes: u64) -> Self {
         self.left.set(bytes);
         self
@@ -122,7 +137,7 @@ impl<'r> ObjectReader<'r> {
         id: &str,
         limit: u64,
         sink: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Found, GitError> {
+    ) -> Result<Found> {
         if let Some(object) = self.kept.and_then(|kept| kept.get(id)) {
             sink(Piece::Header(object.kind.as_bytes()));
             sink(Piece::Content(&object.content));
@@ -142,47 +157,53 @@ impl<'r> ObjectReader<'r> {
         sink: &mut dyn FnMut(Piece<'_>),
     ) -> Option<Digest> {
         let file = plain_file::open(&loose_path(self.own.as_ref()?, id)).ok()?;
-        read_loose_up_to(limit, BufReader::new(file), id, sink).ok()?
+        read_loose(BufReader::new(file), id, limit, sink).ok()?
     }
 
-    fn ask(
-        &self,
-        id: &str,
-        limit: u64,
-        sink: &mut dyn FnMut(Piece<'_>),
-    ) -> Result<Found, GitError> {
+    fn ask(&self, id: &str, limit: u64, sink: &mut dyn FnMut(Piece<'_>)) -> Result<Found> {
         if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Found::Missing);
         }
+        let limit = limit.min(self.left.get());
         let mut batch = match self.batch.take() {
             Some(batch) => batch,
             None => (self.call)().batch()?,
         };
-        let mut answer = Answer::new(id, limit);
+        let mut answer = Incoming::new(id, limit, b'\n');
         let mut object = Object::default();
-        let mut is_small = true;
+        let (mut is_small, mut is_whole) = (true, false);
         batch.ask(id, &mut |chunk| {
-            answer.take(chunk, &mut |piece| {
+            let rest = answer.take(chunk, &mut |piece| {
                 is_small &= object.content.len() + piece.bytes().len() <= KeptObjects::SIZE;
                 if is_small {
                     object.add(&piece);
                 }
                 sink(piece);
-            })
+            });
+            // A line break ends an answer.
+            is_whole = rest.map_or_else(|| answer.is_missing(), |rest| !rest.is_empty());
+            rest.is_some() && !is_whole
         })?;
-        if answer.is_whole {
+        if is_whole {
             self.batch.replace(Some(batch));
         }
-        let found = answer.found();
-        if let (Found::Whole(_), Some(kept)) = (&found, self.kept.filter(|_| is_small)) {
+        if answer.is_missing() {
+            return Ok(Found::Missing);
+        }
+        let size = answer.size();
+        let Some(digest) = answer.digest() else {
+            return Ok(Found::Other);
+        };
+        self.left.set(self.left.get().saturating_sub(size));
+        if let Some(kept) = self.kept.filter(|_| is_small) {
             kept.keep(id, object);
         }
-        Ok(found)
+        Ok(Found::Whole(digest))
     }
 
     /// The digest of an object of at most `limit` bytes. `None` if there is none, or something else is stored under its
     /// id.
-    pub(crate) fn digest(&self, id: &str, limit: u64) -> Result<Option<Digest>, GitError> {
+    pub(crate) fn digest(&self, id: &str, limit: u64) -> Result<Option<Digest>> {
         match self.read(id, limit, &mut |_| {})? {
             Found::Whole(digest) => Ok(Some(digest)),
             Found::Missing | Found::Other => Ok(None),
@@ -190,27 +211,22 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// An object, or `None` if there is nothing under its id.
-    fn object(&self, id: &str) -> Result<Option<Arc<Object>>, GitError> {
+    fn object(&self, id: &str) -> Result<Option<Arc<Object>>> {
         if let Some(object) = self.kept.and_then(|kept| kept.get(id)) {
             return Ok(Some(object));
         }
         let mut object = Object::default();
-        let limit = HELD.min(self.left.get());
-        match self.read(id, limit, &mut |piece| object.add(&piece))? {
-            Found::Missing => return Ok(None),
+        match self.read(id, HELD, &mut |piece| object.add(&piece))? {
+            Found::Missing => Ok(None),
             Found::Other => {
                 let what = "is too large, or something else is stored under its id";
-                return Err(bad(id, what));
+                Err(bad(id, what))
             }
-            Found::Whole(_) => {}
+            Found::Whole(_) => Ok(Some(Arc::new(object))),
         }
-        let left = self.left.get();
-        self.left
-            .set(left.saturating_sub(object.content.len() as u64));
-        Ok(Some(Arc::new(object)))
     }
 
-    fn of_kind(&self, id: &str, kind: &str) -> Result<Arc<Object>, GitError> {
+    fn of_kind(&self, id: &str, kind: &str) -> Result<Arc<Object>> {
         match self.object(id)? {
             Some(object) if object.kind == kind => Ok(object),
             Some(_) => Err(bad(id, &format!("is not a {kind}"))),
@@ -219,12 +235,12 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// The content of a commit.
-    pub(crate) fn commit(&self, id: &str) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn commit(&self, id: &str) -> Result<Vec<u8>> {
         Ok(self.of_kind(id, "commit")?.content.clone())
     }
 
     /// The content of a blob, or `None` if it is missing, as in a partial clone.
-    pub(crate) fn blob(&self, id: &str) -> Result<Option<Vec<u8>>, GitError> {
+    pub(crate) fn blob(&self, id: &str) -> Result<Option<Vec<u8>>> {
         match self.object(id)? {
             Some(object) if object.kind != "blob" => Err(bad(id, "is not a blob")),
             object => Ok(object.map(|object| object.content.clone())),
@@ -232,11 +248,11 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// The content of the file or link at `path` in a tree or commit, or `None` if there is neither.
-    pub(crate) fn blob_at(&self, root: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+    pub(crate) fn blob_at(&self, root: &str, path: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut id = self.root_of(root)?;
         let mut parts = path.split(|byte| *byte == b'/').peekable();
         while let Some(part) = parts.next() {
-            let tree = self.tree(&id)?;
+            let tree = self.tree(Some(&id))?;
             let mut entries = tree.entries();
             let Some(entry) = entries.find(|entry| entry.name == part) else {
                 return Ok(None);
@@ -256,7 +272,7 @@ impl<'r> ObjectReader<'r> {
         from: Option<&str>,
         to: &str,
         with_trees: bool,
-    ) -> Result<Vec<RawDiff>, GitError> {
+    ) -> Result<Vec<RawDiff>> {
         let from = from.map(|from| self.root_of(from)).transpose()?;
         let to = self.root_of(to)?;
         let mut diffs = Vec::new();
@@ -271,7 +287,7 @@ impl<'r> ObjectReader<'r> {
         to: Option<&str>,
         with_trees: bool,
         diffs: &mut Vec<RawDiff>,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         if from == to {
             return Ok(());
         }
@@ -298,15 +314,9 @@ impl<'r> ObjectReader<'r> {
     }
 
     /// Passes on the entries of two trees in git's order, those of the same place together. They may be equal.
-    pub(crate) fn compare(
-        &self,
-        from: Option<&str>,
-        to: Option<&str>,
-        each: EachPair<'_>,
-    ) -> Result<(), GitError> {
-        let tree = |id: Option<&str>| id.map_or_else(|| Ok(Tree::default()), |id| self.tree(id));
-        let before = tree(from)?;
-        let after = tree(to)?;
+    fn compare(&self, from: Option<&str>, to: Option<&str>, each: EachPair<'_>) -> Result<()> {
+        let before = self.tree(from)?;
+        let after = self.tree(to)?;
         let mut before = before.entries().peekable();
         let mut after = after.entries().peekable();
         loop {
@@ -322,8 +332,56 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
+    /// How much differs between two trees or commits. Without `from`, all of `to` differs.
+    pub(crate) fn extent(
+        &self,
+        from: Option<&str>,
+        to: &str,
+        counted: &mut Counted,
+    ) -> Result<Extent> {
+        let from = from.map(|from| self.root_of(from)).transpose()?;
+        self.count([from, Some(self.root_of(to)?)], 0, counted)
+    }
+
+    fn count(&self, pair: Pair, depth: usize, counted: &mut Counted) -> Result<Extent> {
+        if pair[0] == pair[1] {
+            return Ok(Extent::default());
+        }
+        if let Some(extent) = counted.get(&pair) {
+            return Ok(*extent);
+        }
+        let [from, to] = pair.each_ref().map(Option::as_deref);
+        if let Some(id) = to.or(from).filter(|_| depth > DEPTH_LIMIT) {
+            return Err(bad(id, "is too deep in other trees"));
+        }
+        let mut extent = Extent::default();
+        self.compare(from, to, &mut |old, new| {
+            let Some(name) = old.or(new).map(|entry| entry.name.len()) else {
+                return Ok(());
+            };
+            let entries = [old, new];
+            let (files, path) = if entries.iter().flatten().any(|entry| entry.mode == TREE) {
+                let pair = entries.map(|entry| entry.map(|entry| hex(entry.id)));
+                let differs = u64::from(pair[0] != pair[1]);
+                let inner = self.count(pair, depth + 1, counted)?;
+                let path = name.saturating_add(1).saturating_add(inner.path);
+                (inner.files.saturating_add(differs), path)
+            } else {
+                let is_same = old.map(TreeEntry::recorded) == new.map(TreeEntry::recorded);
+                (u64::from(!is_same), name)
+            };
+            if files > 0 {
+                extent.files = extent.files.saturating_add(files);
+                extent.path = extent.path.max(path);
+            }
+            Ok(())
+        })?;
+        counted.insert(pair, extent);
+        Ok(extent)
+    }
+
     /// The id of the tree with this id, or of the tree of the commit with this id.
-    pub(crate) fn root_of(&self, id: &str) -> Result<String, GitError> {
+    pub(crate) fn root_of(&self, id: &str) -> Result<String> {
         let object = self.object(id)?.ok_or_else(|| missing(id))?;
         match object.kind.as_str() {
             "tree" => Ok(id.to_owned()),
@@ -332,16 +390,20 @@ impl<'r> ObjectReader<'r> {
         }
     }
 
-    fn tree(&self, id: &str) -> Result<Tree, GitError> {
-        let object = self.of_kind(id, "tree")?;
-        let id_bytes = id.len() / 2;
-        let read: usize = Entries::of(&object.content, id_bytes)
-            .map(|entry| entry.length)
-            .sum();
-        if read == object.content.len() {
-            Ok(Tree(Some(object), id_bytes))
-        } else {
-            Err(bad(id, "is not a tree that git accepts"))
+    /// The tree with this id, or an empty one.
+    fn tree(&self, id: Option<&str>) -> Result<Tree> {
+        let Some(id) = id else {
+            return Ok(Tree::default());
+        };
+        let tree = Tree {
+            object: self.of_kind(id, "tree")?,
+            id_bytes: id.len() / 2,
+        };
+        let mut entries = tree.entries();
+        while entries.next().is_some() {}
+        match entries.rest {
+            b"" => Ok(tree),
+            _ => Err(bad(id, "is not a tree that git accepts")),
         }
     }
 }
@@ -350,89 +412,26 @@ pub(crate) fn missing(id: &str) -> GitError {
     bad(id, "is missing")
 }
 
-pub(crate) fn bad(id: &str, what: &str) -> GitError {
-    GitError::Malformed {
-        command: "cat-file",
-        what: format!("the object {id} {what}"),
-    }
-}
-
-/// An answer of `cat-file --batch`: `id SP kind SP size LF content LF`, or `id SP missing LF`.
-struct Answer<'a> {
-    header: Vec<u8>,
-    object: Incoming<'a>,
-    left: Option<u64>,
-    is_missing: bool,
-    /// Whether the answer was read to its end.
-    is_whole: bool,
-}
-
-impl<'a> Answer<'a> {
-    fn new(id: &'a str, limit: u64) -> Self {
-        Self {
-            header: Vec::new(),
-            object: Incoming::new(id, limit),
-            left: None,
-            is_missing: false,
-            is_whole: false,
-        }
-    }
-
-    /// Takes the next bytes. `false` if no more is wanted.
-    fn take(&mut self, mut chunk: &[u8], sink: &mut dyn FnMut(Piece<'_>)) -> bool {
-        if self.left.is_none() {
-            let end = memchr::memchr(b'\n', chunk).map(|end| end + 1);
-            let (header, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
-            self.header.extend_from_slice(header);
-            if end.is_none() {
-                return true;
-            }
-            chunk = rest;
-            let mut words = self.header.trim_ascii_end().splitn(2, |byte| *byte == b' ');
-            let object = words.nth(1).unwrap_or_default();
-            let size = object.rsplit(|byte| *byte == b' ').next();
-            let size = size.and_then(|size| std::str::from_utf8(size).ok()?.parse().ok());
-            let Some(size) = size else {
-                self.is_missing = true;
-                self.is_whole = true;
-                return false;
-            };
-            self.left = Some(size);
-            if !self.object.take(&[object, b"\0"].concat(), sink) {
-                return false;
-            }
-        }
-        let left = self.left.unwrap_or_default();
-        let length = chunk.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let (content, rest) = chunk.split_at(length);
-        self.left = Some(left - content.len() as u64);
-        if !content.is_empty() && !self.object.take(content, sink) {
-            return false;
-        }
-        self.is_whole = !rest.is_empty();
-        !self.is_whole
-    }
-
-    fn found(self) -> Found {
-        if self.is_missing {
-            return Found::Missing;
-        }
-        self.object.digest().map_or(Found::Other, Found::Whole)
-    }
+fn bad(id: &str, what: &str) -> GitError {
+    GitError::malformed("cat-file", format!("the object {id} {what}"))
 }
 
 /// What takes the entries at the same place in two trees.
-type EachPair<'a> =
-    &'a mut dyn FnMut(Option<&TreeEntry<'_>>, Option<&TreeEntry<'_>>) -> Result<(), GitError>;
+type EachPair<'a> = &'a mut dyn FnMut(Option<&TreeEntry<'_>>, Option<&TreeEntry<'_>>) -> Result<()>;
 
-/// A tree, and the length of an id in binary form. Without an object it is empty.
+/// A tree, and the length of an id in binary form.
 #[derive(Default)]
-struct Tree(Option<Arc<Object>>, usize);
+struct Tree {
+    object: Arc<Object>,
+    id_bytes: usize,
+}
 
 impl Tree {
     fn entries(&self) -> Entries<'_> {
-        let content = self.0.as_ref().map(|object| object.content.as_slice());
-        Entries::of(content.unwrap_or_default(), self.1)
+        Entries {
+            rest: &self.object.content,
+            id_bytes: self.id_bytes,
+        }
     }
 }
 
@@ -442,8 +441,6 @@ pub(crate) struct TreeEntry<'t> {
     pub(crate) name: &'t [u8],
     /// In binary form.
     pub(crate) id: &'t [u8],
-    /// How many bytes it takes in the tree.
-    length: usize,
 }
 
 impl TreeEntry<'_> {
@@ -453,7 +450,7 @@ impl TreeEntry<'_> {
         self.name.iter().chain(slash)
     }
 
-    pub(crate) fn recorded(&self) -> Recorded {
+    fn recorded(&self) -> Recorded {
         Recorded {
             mode: self.mode,
             oid: hex(self.id),
@@ -464,17 +461,8 @@ impl TreeEntry<'_> {
 /// The entries of a tree: `mode SP name NUL id`, with the id in binary form. They end before the first that git does
 /// not accept.
 pub(crate) struct Entries<'t> {
-    rest: &'t [u8],
-    id_bytes: usize,
-}
-
-impl<'t> Entries<'t> {
-    pub(crate) fn of(content: &'t [u8], id_bytes: usize) -> Self {
-        Self {
-            rest: content,
-            id_bytes,
-        }
-    }
+    pub(crate) rest: &'t [u8],
+    pub(crate) id_bytes: usize,
 }
 
 impl<'t> Iterator for Entries<'t> {
@@ -486,18 +474,11 @@ impl<'t> Iterator for Entries<'t> {
         let end = memchr::memchr(0, self.rest)?;
         let name = self.rest.get(space + 1..end)?;
         let (id, rest) = self.rest.get(end + 1..)?.split_at_checked(self.id_bytes)?;
-        let length = self.rest.len() - rest.len();
-        let entry = TreeEntry {
-            mode,
-            name,
-            id,
-            length,
-        };
         if name.is_empty() || name.contains(&b'/') {
             return None;
         }
         self.rest = rest;
-        Some(entry)
+        Some(TreeEntry { mode, name, id })
     }
 }
 

@@ -1,18 +1,19 @@
 //! What the private directory takes from the repository: its configuration, rules, hooks and alternates.
 
-use crate::git::bytes::as_path;
-use crate::git::error::GitError;
-use crate::git::files::{copy_content, copy_tree, make_dir, remove, write};
+use crate::git::bytes::{as_path, real_path};
+use crate::git::error::{GitError, Result};
+use crate::git::files::{
+    copy_content, copy_tree, is_there, make_dir, names, read, remove, write, write_atomically,
+};
 use crate::git::private::calls::{git_dir, real_call};
 use crate::git::private::config::{
-    PROGRAMS, Setting, Settings, has_filters, has_lfs, lfs_storage, render, setting,
+    PROGRAMS, Settings, escaped, has_filters, has_lfs, lfs_storage, render, setting,
     signer_in_repository, write_programs,
 };
-use crate::git::private::ignore_rules::copy_exclude;
 use crate::git::real::Real;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ impl State {
         settings: &Settings,
         with_jj: bool,
         is_taken: &dyn Fn(&Path) -> bool,
-    ) -> Result<(), GitError> {
+    ) -> Result<()> {
         self.file_mode = self.are_modes_kept || settings.is_true("core.filemode", true);
         init(real, root, settings, self.file_mode)?;
         copy_rules(real, root, settings, with_jj, is_taken)?;
@@ -97,25 +98,15 @@ fn quoted_if_needed(path: &[u8]) -> Vec<u8> {
     {
         return path.to_vec();
     }
-    let mut quoted = vec![b'"'];
-    for byte in path {
-        match byte {
-            b'"' | b'\\' => quoted.extend([b'\\', *byte]),
-            b'\n' => quoted.extend(b"\\n"),
-            _ => quoted.push(*byte),
-        }
-    }
-    quoted.push(b'"');
-    quoted
+    [b"\"", escaped(path).as_slice(), b"\""].concat()
 }
 
 fn converts(root: &Path, settings: &Settings) -> bool {
     let info = git_dir(root).join("info");
     let has = |name: &str| info.join(name).metadata().is_ok_and(|meta| meta.len() > 0);
-    let configured = ["core.autocrlf", "core.eol"]
-        .iter()
-        .any(|key| settings.last(key).is_some());
-    configured || has("attributes") || has("global-attributes")
+    let mut keys = ["core.autocrlf", "core.eol"].into_iter();
+    let is_configured = keys.any(|key| settings.last(key).is_some());
+    is_configured || has("attributes") || has("global-attributes")
 }
 
 /// Whether the file system takes names in other letter case for the same. The configuration of a repository that was
@@ -123,26 +114,18 @@ fn converts(root: &Path, settings: &Settings) -> bool {
 /// deceived by a file that really has the other name.
 fn ignores_case(real: &Real) -> bool {
     let other = "CoNfIg";
-    let is_listed = || {
-        let listed = fs::read_dir(&real.common_dir).into_iter().flatten();
-        listed.flatten().any(|entry| entry.file_name() == other)
-    };
-    let found = real.common_dir.join(other).symlink_metadata();
-    found.is_ok() && !is_listed()
+    let is_listed = || names(&real.common_dir).is_ok_and(|names| names.contains(&other.into()));
+    is_there(&real.common_dir.join(other)) && !is_listed()
 }
 
 /// Whether git's configuration says that executable bits do not count, and those of all files in the work tree are
 /// as in the index nevertheless. The checks see these bits, and a fresh checkout has those of the commit.
-pub(super) fn are_modes_kept(
-    real: &Real,
-    root: &Path,
-    settings: &Settings,
-) -> Result<bool, GitError> {
+pub(super) fn are_modes_kept(real: &Real, root: &Path, settings: &Settings) -> Result<bool> {
     if settings.is_true("core.filemode", true) {
         return Ok(false);
     }
-    let args = ["-c", "core.fileMode=true", "diff-files", "--raw"];
-    let listed = real_call(real, root).args(args).run()?.stdout;
+    let call = real_call(real, root).words("-c core.fileMode=true diff-files --raw");
+    let listed = call.stdout()?;
     let is_same = |line: &[u8]| {
         let mut modes = line.split(|byte| matches!(byte, b' ' | b':'));
         let modes = (modes.nth(1), modes.next());
@@ -156,31 +139,26 @@ pub(super) fn are_modes_kept(
 
 /// Creates the directories and the configuration that, with a HEAD, make a git directory (gitrepository-layout(5)).
 /// Created without `git init`, it always keeps its refs in files, whatever git's default is.
-fn init(real: &Real, root: &Path, settings: &Settings, file_mode: bool) -> Result<(), GitError> {
+fn init(real: &Real, root: &Path, settings: &Settings, file_mode: bool) -> Result<()> {
     let dir = git_dir(root);
     for name in ["info", "objects/info", "objects/pack", "refs/heads"] {
         make_dir(&dir.join(name))?;
     }
     let inside = |name: &str| root.join(name).into_os_string().into_vec();
-    let sha256 = real.object_format != "sha1";
+    let is_sha1 = real.object_format == "sha1";
+    let version = if is_sha1 { "0" } else { "1" };
     let mut lines = vec![
-        setting(
-            "core.repositoryformatversion",
-            if sha256 { "1" } else { "0" },
-        ),
+        setting("core.repositoryformatversion", version),
         setting("core.bare", "false"),
     ];
-    if sha256 {
+    if !is_sha1 {
         lines.push(setting(
             "extensions.objectformat",
             real.object_format.as_str(),
         ));
     }
     lines.extend(settings.taken_over().cloned());
-    lines.push(setting(
-        "core.filemode",
-        if file_mode { "true" } else { "false" },
-    ));
+    lines.push(setting("core.filemode", file_mode.to_string()));
     if settings.is_true("core.ignorecase", false) && !ignores_case(real) {
         lines.push(setting("core.ignorecase", "false"));
     }
@@ -194,15 +172,12 @@ fn init(real: &Real, root: &Path, settings: &Settings, file_mode: bool) -> Resul
         setting("core.excludesfile", inside("git/info/global-exclude")),
         setting("core.attributesfile", inside("git/info/global-attributes")),
         setting("core.hookspath", inside("no-hooks")),
-        setting("core.fsmonitor", "false"),
-        setting("core.untrackedcache", "false"),
-        setting("core.splitindex", "false"),
-        setting("core.commitgraph", "false"),
-        setting("core.logallrefupdates", "false"),
         setting("index.sparse", "false"),
         setting("gc.auto", "0"),
     ]);
-    write(&dir.join("config"), &render(&lines as &[Setting]))?;
+    let off = "fsmonitor untrackedcache splitindex commitgraph logallrefupdates".split(' ');
+    lines.extend(off.map(|name| setting(&format!("core.{name}"), "false")));
+    write(&dir.join("config"), &render(&lines))?;
     make_dir(&root.join(PROGRAMS))?;
     write_programs(root, settings)
 }
@@ -214,7 +189,7 @@ fn copy_rules(
     settings: &Settings,
     with_jj: bool,
     is_taken: &dyn Fn(&Path) -> bool,
-) -> Result<(), GitError> {
+) -> Result<()> {
     let info = git_dir(root).join("info");
     let exclude = real.common_dir.join("info/exclude");
     if is_taken(&exclude) {
@@ -228,9 +203,8 @@ fn copy_rules(
         ("core.excludesfile", "git/ignore", "global-exclude"),
         ("core.attributesfile", "git/attributes", "global-attributes"),
     ] {
-        let configured = settings
-            .path(real, key)?
-            .map(|path| real.work_tree.join(as_path(&path)));
+        let configured = settings.path(real, key)?;
+        let configured = configured.map(|path| real.work_tree.join(as_path(&path)));
         let file = configured.or_else(|| user_config_dir(real).map(|dir| dir.join(default)));
         rules.extend(file.map(|file| (file, copy)));
     }
@@ -242,57 +216,55 @@ fn copy_rules(
 }
 
 fn user_config_dir(real: &Real) -> Option<PathBuf> {
-    let xdg = real
-        .environment
-        .get("XDG_CONFIG_HOME")
-        .filter(|dir| !dir.is_empty());
-    xdg.map(PathBuf::from).or_else(|| {
-        real.environment
-            .get("HOME")
-            .map(|home| Path::new(home).join(".config"))
-    })
+    let variable = |name| real.environment.get(name).map(Path::new);
+    let xdg = variable("XDG_CONFIG_HOME").filter(|dir| !dir.as_os_str().is_empty());
+    let home = || variable("HOME").map(|home| home.join(".config"));
+    xdg.map(Path::to_path_buf).or_else(home)
 }
 
 /// Makes an object store that reads also from another one.
-pub(crate) fn make_object_store(objects: &Path, store: &Path) -> Result<(), GitError> {
+pub(crate) fn make_object_store(objects: &Path, store: &Path) -> Result<()> {
     make_dir(&objects.join("info"))?;
-    let mut text = quoted_if_needed(store.as_os_str().as_bytes());
-    text.push(b'\n');
+    write_list_of_stores(objects, &[store.to_path_buf()])
+}
+
+/// Writes the stores from which another one reads, too.
+fn write_list_of_stores(objects: &Path, stores: &[PathBuf]) -> Result<()> {
+    let mut text = Vec::new();
+    for store in stores {
+        text.extend(quoted_if_needed(store.as_os_str().as_bytes()));
+        text.push(b'\n');
+    }
     write(&objects.join("info/alternates"), &text)
 }
 
 /// Writes the whole chain of alternates, because git follows relative ones only at the first level.
-fn write_alternates(real: &Real, root: &Path) -> Result<(), GitError> {
+fn write_alternates(real: &Real, root: &Path) -> Result<()> {
     let mut chain = vec![real.common_dir.join("objects")];
     let mut next = 0;
     while next < chain.len() && chain.len() < 32 {
-        let list = Some(chain[next].join("info/alternates"))
-            .filter(|path| path.is_file())
-            .map(fs::read)
-            .and_then(Result::ok)
-            .unwrap_or_default();
+        let list = chain[next].join("info/alternates");
+        let list = if list.is_file() {
+            fs::read(&list).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
         for line in list.split(|byte| *byte == b'\n') {
             if line.is_empty() || line.starts_with(b"#") {
                 continue;
             }
-            let path = chain[next].join(as_path(line));
-            let path = fs::canonicalize(&path).unwrap_or(path);
+            let path = real_path(&chain[next].join(as_path(line)));
             if !chain.contains(&path) {
                 chain.push(path);
             }
         }
         next += 1;
     }
-    let mut text = Vec::new();
-    for path in chain {
-        text.extend(quoted_if_needed(path.as_os_str().as_bytes()));
-        text.push(b'\n');
-    }
-    write(&git_dir(root).join("objects/info/alternates"), &text)
+    write_list_of_stores(&git_dir(root).join("objects"), &chain)
 }
 
 /// The directory of the hooks, which need not exist.
-pub(crate) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf, GitError> {
+pub(crate) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf> {
     Ok(match settings.path(real, "core.hookspath")? {
         Some(path) => real.work_tree.join(as_path(&path)),
         None => real.common_dir.join("hooks"),
@@ -301,20 +273,14 @@ pub(crate) fn hooks(real: &Real, settings: &Settings) -> Result<PathBuf, GitErro
 
 /// Copies the hooks, if there are any, and returns their path below `root`. For hooks inside the work tree, their
 /// parent directory is copied too, because such scripts use files beside it (`$(dirname "$0")/..`).
-pub(super) fn copy_hooks(
-    real: &Real,
-    root: &Path,
-    hooks: &Path,
-) -> Result<Option<Vec<u8>>, GitError> {
+pub(super) fn copy_hooks(real: &Real, root: &Path, hooks: &Path) -> Result<Option<Vec<u8>>> {
     let hooks = fs::canonicalize(hooks).ok();
     let Some(hooks) = hooks.as_deref().filter(|hooks| !holds_only_samples(hooks)) else {
         return Ok(None);
     };
     if real.work_tree.starts_with(hooks) {
-        return Err(GitError::Private {
-            path: hooks.to_path_buf(),
-            why: "core.hooksPath is the work tree itself; give the hooks a directory".to_owned(),
-        });
+        let why = "core.hooksPath is the work tree itself; give the hooks a directory";
+        return Err(GitError::private(hooks, why));
     }
     let parent = hooks.parent().filter(|parent| {
         **parent != real.work_tree
@@ -330,10 +296,57 @@ pub(super) fn copy_hooks(
 
 /// Whether this is a directory with nothing but the samples that `git init` puts there, which git never runs.
 fn holds_only_samples(hooks: &Path) -> bool {
-    let is_sample = |name: &OsStr| name.as_bytes().ends_with(b".sample");
-    fs::read_dir(hooks).is_ok_and(|mut entries| {
-        entries.all(|entry| entry.is_ok_and(|entry| is_sample(&entry.file_name())))
-    })
+    let is_sample = |name: &OsString| name.as_bytes().ends_with(b".sample");
+    names(hooks).is_ok_and(|names| names.iter().all(is_sample))
+}
+
+/// The last rule of a private directory that was made beside a repository of jj.
+const RULE_FOR_JJ: &[u8] = b"\n/.jj/\n";
+
+/// Whether the repository of a private directory was one of jj too when the run began. The agent can make any
+/// repository one, and jj obeys what it then configures.
+pub(crate) fn started_with_jj(git_dir: &Path) -> bool {
+    let rules = fs::read(git_dir.join("info/exclude")).unwrap_or_default();
+    rules.ends_with(RULE_FOR_JJ)
+}
+
+/// Ignores one file of the work tree, unless it is tracked.
+pub(crate) fn ignore(git_dir: &Path, path: &[u8]) -> Result<()> {
+    let exclude = git_dir.join("info/exclude");
+    let mut rules = rule_for(path);
+    let others = fs::read(&exclude).unwrap_or_default();
+    if others.starts_with(&rules) {
+        return Ok(());
+    }
+    rules.extend(others);
+    write(&exclude, &rules)
+}
+
+/// The ignore rule for exactly one path. No rule can name a path that contains a line break.
+fn rule_for(path: &[u8]) -> Vec<u8> {
+    if path.contains(&b'\n') {
+        return Vec::new();
+    }
+    let is_special = |byte: &u8| b"\\*?[ ".contains(byte);
+    let escape = |byte: &u8| is_special(byte).then_some(b'\\').into_iter().chain([*byte]);
+    let escaped: Vec<u8> = path.iter().flat_map(escape).collect();
+    [b"/", escaped.as_slice(), b"\n"].concat()
+}
+
+/// Copies a file of rules, if it exists, and with jj excludes jj's own directory, which is not part of the work,
+/// whatever happens to jj's ignore file in it.
+pub(crate) fn copy_exclude(from: &Path, to: &Path, with_jj: bool) -> Result<()> {
+    let mut rules = if from.is_file() {
+        read(from)?
+    } else {
+        Vec::new()
+    };
+    if !with_jj {
+        return write(to, &rules);
+    }
+    rules.extend(RULE_FOR_JJ);
+    // The last rule is the only record of jj.
+    write_atomically(to, &rules)
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! git's configuration at the start of the run, and the settings that the private directory adopts.
 
-use crate::git::bytes::as_path;
+use crate::git::bytes::{as_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::discover::QUERY_TIMEOUT;
-use crate::git::error::GitError;
-use crate::git::files::write;
+use crate::git::error::Result;
+use crate::git::files::{is_there, write};
 use crate::git::real::Real;
 use crate::git::snapshot::index_list::Layout;
 use crate::plain_file;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Component, Path, PathBuf};
 
 /// One value of git's configuration. `value` is `None` for a key without a value, which means true.
@@ -34,23 +33,17 @@ const TAKEN_SECTIONS: &[&str] = &["user.", "author.", "committer.", "lfs."];
 
 impl Settings {
     /// Reads the configuration of `real` with the environment in which Sprag was started.
-    pub(crate) fn read(real: &Real) -> Result<Self, GitError> {
-        let output = start_call(real)
-            .args(["config", "--list", "-z", "--includes"])
-            .run()?;
-        let settings = output
-            .stdout
-            .split(|byte| *byte == 0)
-            .filter(|entry| !entry.is_empty());
-        Ok(Self(settings.map(parse_setting).collect()))
+    pub(crate) fn read(real: &Real) -> Result<Self> {
+        let listed = start_call(real)
+            .words("config --list -z --includes")
+            .stdout()?;
+        Ok(Self(nul_fields(&listed).map(parse_setting).collect()))
     }
 
     /// The last value of `key`, which must be in lower case.
     pub(crate) fn last(&self, key: &str) -> Option<&Setting> {
-        self.0
-            .iter()
-            .rev()
-            .find(|setting| setting.key == key.as_bytes())
+        let mut all = self.0.iter().rev();
+        all.find(|setting| setting.key == key.as_bytes())
     }
 
     pub(crate) fn text(&self, key: &str) -> Option<String> {
@@ -59,33 +52,29 @@ impl Settings {
     }
 
     pub(crate) fn is_true(&self, key: &str, default: bool) -> bool {
-        match self.last(key) {
-            None => default,
-            Some(Setting { value: None, .. }) => true,
-            Some(Setting {
-                value: Some(value), ..
-            }) => {
-                let value = value.to_ascii_lowercase();
-                let nonzero = std::str::from_utf8(&value)
-                    .ok()
-                    .and_then(|text| text.parse::<i64>().ok())
-                    .is_some_and(|number| number != 0);
-                nonzero || matches!(value.as_slice(), b"true" | b"yes" | b"on")
-            }
-        }
+        let Some(setting) = self.last(key) else {
+            return default;
+        };
+        let value = setting.value.as_deref().unwrap_or(b"true");
+        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+        let number = value.parse::<i64>();
+        number.is_ok_and(|number| number != 0) || ["true", "yes", "on"].contains(&&*value)
     }
 
     /// A value of `key` as a path. git expands a leading `~`, and is run only if there is one.
-    pub(crate) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>, GitError> {
+    pub(crate) fn path(&self, real: &Real, key: &str) -> Result<Option<Vec<u8>>> {
         if self.last(key).is_none() {
             return Ok(None);
         }
-        let args = ["config", "-z", "--includes", "--type=path", "--get", key];
-        let mut output = start_call(real).args(args).status()?;
-        output
+        let call = start_call(real)
+            .words("config -z --includes --type=path --get")
+            .arg(key);
+        let output = call.status()?;
+        let path = output
             .stdout
-            .truncate(output.stdout.len().saturating_sub(1));
-        Ok((output.status == Some(0) && !output.stdout.is_empty()).then_some(output.stdout))
+            .strip_suffix(b"\0")
+            .filter(|path| !path.is_empty());
+        Ok(path.filter(|_| output.is_success()).map(<[u8]>::to_vec))
     }
 
     /// The settings that the private git directory adopts.
@@ -95,13 +84,13 @@ impl Settings {
 }
 
 /// The files of the work tree that the configuration includes, whether they are there or not.
-pub(crate) fn included(real: &Real, settings: &Settings) -> Result<Vec<PathBuf>, GitError> {
+pub(crate) fn included(real: &Real, settings: &Settings) -> Result<Vec<PathBuf>> {
     let includes = |key: &[u8]| key.starts_with(b"include.") || key.starts_with(b"includeif.");
     if !settings.0.iter().any(|setting| includes(&setting.key)) {
         return Ok(Vec::new());
     }
     let args = "config --list --show-origin -z --includes";
-    let listed = start_call(real).words(args).run()?.stdout;
+    let listed = start_call(real).words(args).stdout()?;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
     let file = |pair: &[&[u8]]| {
         let [origin, setting] = [*pair.first()?, *pair.get(1)?];
@@ -110,10 +99,9 @@ pub(crate) fn included(real: &Real, settings: &Settings) -> Result<Vec<PathBuf>,
         let origin = real.work_tree.join(as_path(origin.strip_prefix(b"file:")?));
         Some(without_dots(&origin.parent()?.join(as_path(&value))))
     };
-    let files = fields.chunks(2).filter_map(file);
-    Ok(files
-        .filter(|file| file.starts_with(&real.work_tree))
-        .collect())
+    let mut files: Vec<PathBuf> = fields.chunks(2).filter_map(file).collect();
+    files.retain(|file| file.starts_with(&real.work_tree));
+    Ok(files)
 }
 
 /// A command in the real repository with the user's own configuration. Use it only for `git config` and for
@@ -128,16 +116,11 @@ pub(crate) fn start_call(real: &Real) -> Call<'_> {
         .timeout(QUERY_TIMEOUT)
 }
 
-fn parse_setting(entry: &[u8]) -> Setting {
-    match entry.iter().position(|byte| *byte == b'\n') {
-        Some(end) => Setting {
-            key: entry[..end].to_vec(),
-            value: Some(entry[end + 1..].to_vec()),
-        },
-        None => Setting {
-            key: entry.to_vec(),
-            value: None,
-        },
+pub(crate) fn parse_setting(entry: &[u8]) -> Setting {
+    let mut parts = entry.splitn(2, |byte| *byte == b'\n').map(<[u8]>::to_vec);
+    Setting {
+        key: parts.next().unwrap_or_default(),
+        value: parts.next(),
     }
 }
 
@@ -162,23 +145,20 @@ pub(crate) fn render<'a>(settings: impl IntoIterator<Item = &'a Setting>) -> Vec
         text.push(b'[');
         text.extend_from_slice(&setting.key[..first]);
         if last > first {
-            text.extend_from_slice(b" \"");
-            text.extend(escaped(&setting.key[first + 1..last]));
-            text.push(b'"');
+            let name = escaped(&setting.key[first + 1..last]);
+            text.extend([b" \"", name.as_slice(), b"\""].concat());
         }
-        text.extend_from_slice(b"]\n\t");
-        text.extend_from_slice(&setting.key[last + 1..]);
+        text.extend([b"]\n\t", &setting.key[last + 1..]].concat());
         if let Some(value) = &setting.value {
-            text.extend_from_slice(b" = \"");
-            text.extend(escaped(value));
-            text.push(b'"');
+            text.extend([b" = \"", escaped(value).as_slice(), b"\""].concat());
         }
         text.push(b'\n');
     }
     text
 }
 
-fn escaped(bytes: &[u8]) -> Vec<u8> {
+/// Bytes as they are written between quotes.
+pub(crate) fn escaped(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len());
     for byte in bytes {
         match byte {
@@ -230,7 +210,7 @@ pub(crate) fn with_configuration<'a>(call: Call<'a>, file: &Path) -> Call<'a> {
 }
 
 /// Writes both files.
-pub(crate) fn write_programs(root: &Path, settings: &Settings) -> Result<(), GitError> {
+pub(crate) fn write_programs(root: &Path, settings: &Settings) -> Result<()> {
     let of = |section: &'static [u8]| {
         let is_of_it = move |one: &&Setting| one.key.starts_with(section);
         render(settings.0.iter().filter(is_of_it))
@@ -241,16 +221,15 @@ pub(crate) fn write_programs(root: &Path, settings: &Settings) -> Result<(), Git
 
 /// The commands of all filters, by the last value of each variable.
 fn filter_commands(settings: &Settings) -> impl Iterator<Item = &[u8]> {
-    let is_last = |at: usize, one: &Setting| {
-        let mut later = settings.0.iter().skip(at + 1);
-        !later.any(|other| other.key == one.key)
-    };
-    let is_command = |one: &Setting| {
+    let is_command = |one: &&Setting| {
         one.key.starts_with(FILTER) && COMMANDS.iter().any(|name| one.key.ends_with(name))
     };
-    let all = settings.0.iter().enumerate();
-    let last = all.filter(move |(at, one)| is_command(one) && is_last(*at, one));
-    last.filter_map(|(_, one)| one.value.as_deref())
+    let commands = settings.0.iter().filter(is_command);
+    let last: BTreeMap<&[u8], Option<&[u8]>> = commands
+        .map(|one| (one.key.as_slice(), one.value.as_deref()))
+        .collect();
+    last.into_values()
+        .flatten()
         .filter(|command| !command.is_empty())
 }
 
@@ -266,10 +245,11 @@ pub(super) fn lost_filters(real: &Real, layout: &Layout, settings: &Settings) ->
     }
     named.retain(|name| {
         let set = |command: &str| settings.text(&format!("filter.{name}.{command}"));
-        let program = set("process").or_else(|| set("clean"));
-        let program =
-            program.and_then(|command| Some(command.split_whitespace().next()?.to_owned()));
-        program.is_none_or(|program| !is_found(real, &program))
+        let command = set("process").or_else(|| set("clean")).unwrap_or_default();
+        command
+            .split_whitespace()
+            .next()
+            .is_none_or(|program| !is_found(real, program))
     });
     named.into_iter().collect()
 }
@@ -290,12 +270,9 @@ pub(crate) fn has_filters(settings: &Settings) -> bool {
 pub(crate) fn lfs_storage(real: &Real, settings: &Settings) -> PathBuf {
     let set = settings
         .last("lfs.storage")
-        .and_then(|one| one.value.clone())
-        .map(|value| PathBuf::from(std::ffi::OsString::from_vec(value)));
-    real.common_dir.join(
-        set.filter(|path| !path.as_os_str().is_empty())
-            .unwrap_or("lfs".into()),
-    )
+        .and_then(|one| one.value.as_deref());
+    let set = set.filter(|path| !path.is_empty()).unwrap_or(b"lfs");
+    real.common_dir.join(as_path(set))
 }
 
 /// Whether a filter may be git-lfs: it is called so, its command names it, or there are contents that it keeps. Its
@@ -316,20 +293,17 @@ pub(crate) fn has_lfs(real: &Real, settings: &Settings) -> bool {
 /// hand to a program. An agent can change it.
 pub(crate) fn signer_in_repository(real: &Real, settings: &Settings) -> Option<PathBuf> {
     let format = settings.text("gpg.format").unwrap_or("openpgp".into());
-    let keys = [
-        format!("gpg.{format}.program"),
-        "gpg.program".into(),
-        "gpg.ssh.defaultkeycommand".into(),
-    ];
-    let is_used = |key: &&String| match key.as_str() {
-        "gpg.program" => format == "openpgp",
-        "gpg.ssh.defaultkeycommand" => format == "ssh",
-        _ => true,
+    let further = match format.as_str() {
+        "openpgp" => Some("gpg.program"),
+        "ssh" => Some("gpg.ssh.defaultkeycommand"),
+        _ => None,
     };
-    let values = keys
-        .iter()
-        .filter(is_used)
-        .filter_map(|key| settings.last(key)?.value.as_deref());
+    let keys = [
+        Some(format!("gpg.{format}.program")),
+        further.map(str::to_owned),
+    ];
+    let keys = keys.iter().flatten();
+    let values = keys.filter_map(|key| settings.last(key)?.value.as_deref());
     let mut words = values.flat_map(|value| value.split(u8::is_ascii_whitespace));
     words.find_map(|word| in_repository(real, word))
 }
@@ -342,12 +316,15 @@ fn in_repository(real: &Real, word: &[u8]) -> Option<PathBuf> {
     if word.is_empty() {
         return None;
     }
-    let path = real.work_tree.join(std::ffi::OsStr::from_bytes(&word));
-    let is_path = word.contains(&b'/') || path.symlink_metadata().is_ok();
-    let mut found = [Some(without_dots(&path)), path.canonicalize().ok()]
+    let path = real.work_tree.join(as_path(&word));
+    if !word.contains(&b'/') && !is_there(&path) {
+        return None;
+    }
+    let places = [Some(without_dots(&path)), path.canonicalize().ok()];
+    places
         .into_iter()
-        .flatten();
-    found.find(|path| is_path && real.contains(path))
+        .flatten()
+        .find(|path| real.contains(path))
 }
 
 fn without_dots(path: &Path) -> PathBuf {

@@ -4,16 +4,16 @@
 //! for a credential.
 
 use crate::git::bytes::as_path;
-use crate::git::error::{GitError, io_error};
+use crate::git::error::{Result, io_error};
 use crate::git::files::{
-    copy_tree, make_dir, read_record, remove, replace_file, write_atomically, write_record,
+    copy_tree, make_dir, read, read_record, remove, replace_file, write, write_record,
 };
-use crate::git::private::config::start_call;
+use crate::git::private::config::{Setting, parse_setting, start_call};
 use crate::git::private::places::recorded_places;
 use crate::git::real::Real;
 use crate::git::repo::Repo;
 use crate::plain_file;
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -49,12 +49,11 @@ struct Found {
     value: Vec<u8>,
 }
 
-/// A file whose credential was removed, and the name of its original in the private directory.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Hidden {
-    file: Vec<u8>,
-    original: String,
-}
+/// The files whose credentials were removed, with their original contents.
+type Originals = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The record of them.
+const ORIGINALS: &str = "list.json";
 
 /// Maximum size in bytes of a configuration file.
 const FILE_LIMIT: u64 = 4 << 20;
@@ -63,40 +62,29 @@ const FILE_LIMIT: u64 = 4 << 20;
 ///
 /// # Errors
 /// When the configuration cannot be read.
-pub fn persisted_credentials(real: &Real) -> Result<Vec<PersistedCredential>, GitError> {
+pub fn persisted_credentials(real: &Real) -> Result<Vec<PersistedCredential>> {
     Ok(found(real)?.into_iter().map(|found| found.shown).collect())
 }
 
-fn found(real: &Real) -> Result<Vec<Found>, GitError> {
+fn found(real: &Real) -> Result<Vec<Found>> {
     let args = "config --list -z --includes --show-scope --show-origin";
-    let listed = start_call(real).words(args).run()?.stdout;
-    let mut fields = listed.split(|byte| *byte == 0);
-    let mut all = Vec::new();
-    while let (Some(scope), Some(origin), Some(entry)) =
-        (fields.next(), fields.next(), fields.next())
-    {
-        let Some(file) = origin.strip_prefix(b"file:") else {
-            continue;
+    let listed = start_call(real).words(args).stdout()?;
+    let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let found = |fields: &[&[u8]]| {
+        let [scope, origin, entry] = [fields[0], fields[1], fields[2]];
+        let file = real.work_tree.join(as_path(origin.strip_prefix(b"file:")?));
+        let Setting { key, value } = parse_setting(entry);
+        let value = value?;
+        let shown = PersistedCredential {
+            key: without_userinfo(&String::from_utf8_lossy(&key)),
+            file,
+            kind: kind_of(&key, &value)?,
+            local: matches!(scope, b"local" | b"worktree"),
         };
-        let file = real.work_tree.join(as_path(file));
-        let Some(end) = memchr::memchr(b'\n', entry) else {
-            continue;
-        };
-        let key = &entry[..end];
-        let value = &entry[end + 1..];
-        if let Some(kind) = kind_of(key, value) {
-            let shown = PersistedCredential {
-                key: without_userinfo(&String::from_utf8_lossy(key)),
-                file,
-                kind,
-                local: matches!(scope, b"local" | b"worktree"),
-            };
-            let key = OsString::from_vec(key.to_vec());
-            let value = value.to_vec();
-            all.push(Found { shown, key, value });
-        }
-    }
-    Ok(all)
+        let key = OsString::from_vec(key);
+        Some(Found { shown, key, value })
+    };
+    Ok(fields.chunks_exact(3).filter_map(found).collect())
 }
 
 fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
@@ -105,11 +93,10 @@ fn kind_of(key: &[u8], value: &[u8]) -> Option<PersistedKind> {
     let lower = key.to_lowercase();
     let has_password = |text: &str| without_userinfo(text) != text;
     if lower.starts_with("http.") && lower.ends_with(".extraheader") {
-        let is_credential = value
-            .trim_start()
-            .to_lowercase()
-            .starts_with("authorization:");
-        return is_credential.then_some(PersistedKind::Header);
+        let header = value.trim_start().to_lowercase();
+        return header
+            .starts_with("authorization:")
+            .then_some(PersistedKind::Header);
     }
     let is_address = [".url", ".pushurl"].iter().any(|end| lower.ends_with(end));
     if lower.starts_with("remote.") && is_address && has_password(&value) {
@@ -145,25 +132,23 @@ impl Repo {
     ///
     /// # Errors
     /// When a file cannot be read or written.
-    pub fn hide_credentials(&mut self) -> Result<Vec<PersistedCredential>, GitError> {
+    pub fn hide_credentials(&mut self) -> Result<Vec<PersistedCredential>> {
         let _open = self.unseal()?;
-        let mut hidden = self.hidden()?;
-        let found = found(&self.real)?;
+        let mut originals = self.originals()?;
         let mut left = Vec::new();
-        let mut files = Vec::new();
-        for one in &found {
-            let hideable = one.shown.local
-                && one.shown.kind != PersistedKind::Rewriting
-                && plain_file::open(&one.shown.file).is_ok();
-            match hideable {
-                true if files.contains(&one.shown.file) => {}
-                true => files.push(one.shown.file.clone()),
-                false => left.push(one.shown.clone()),
+        let mut edits: BTreeMap<PathBuf, Vec<Found>> = BTreeMap::new();
+        for one in found(&self.real)? {
+            let PersistedCredential {
+                kind, local, file, ..
+            } = &one.shown;
+            if *local && *kind != PersistedKind::Rewriting && plain_file::open(file).is_ok() {
+                edits.entry(file.clone()).or_default().push(one);
+            } else {
+                left.push(one.shown);
             }
         }
-        for file in &files {
-            let of_file = found.iter().filter(|one| one.shown.file == *file);
-            self.hide(file, of_file, &mut hidden)?;
+        for (file, found) in &edits {
+            self.hide(file, found, &mut originals)?;
         }
         Ok(left)
     }
@@ -172,52 +157,38 @@ impl Repo {
     ///
     /// # Errors
     /// When a file cannot be written. Repeating it is safe.
-    pub fn restore_credentials(&mut self) -> Result<(), GitError> {
+    pub fn restore_credentials(&mut self) -> Result<()> {
         let _open = self.unseal()?;
-        for one in self.hidden()? {
-            let content = read(&self.hidden_dir().join(&one.original))?;
-            self.replace(as_path(&one.file), &content)?;
+        for (file, content) in self.originals()? {
+            self.replace(as_path(&file), &content)?;
         }
         remove(&self.hidden_dir())
     }
 
-    fn hide<'a>(
-        &self,
-        file: &Path,
-        found: impl Iterator<Item = &'a Found>,
-        hidden: &mut Vec<Hidden>,
-    ) -> Result<(), GitError> {
-        let content = read(file)?;
-        let dir = self.hidden_dir();
-        make_dir(&dir)?;
-        if !hidden.iter().any(|one| as_path(&one.file) == file) {
-            let original = format!("{}.original", hidden.len());
-            write_atomically(&dir.join(&original), &content)?;
-            let file = file.as_os_str().as_bytes().to_vec();
-            hidden.push(Hidden { file, original });
-            write_record(&dir.join("list.json"), hidden)?;
+    fn hide(&self, file: &Path, found: &[Found], all: &mut Originals) -> Result<()> {
+        let content = plain_file::read(file, FILE_LIMIT).map_err(io_error("read", file))?;
+        let path = file.as_os_str().as_bytes();
+        if !all.iter().any(|(known, _)| known == path) {
+            all.push((path.to_vec(), content.clone()));
+            make_dir(&self.hidden_dir())?;
+            write_record(&self.hidden_dir().join(ORIGINALS), all)?;
         }
-        let copy = dir.join("edited");
-        write_atomically(&copy, &content)?;
+        let copy = self.private.scratch_file()?.into_temp_path();
+        write(&copy, &content)?;
         for one in found {
-            let call = self.bare_call().args(["config", "--file"]).args([&copy]);
+            let call = self.bare_call().words("config --file").arg(&copy);
             let value = without_userinfo(&String::from_utf8_lossy(&one.value));
             let call = match one.shown.kind {
-                PersistedKind::Header => call.args(["--unset-all"]).args([&one.key]),
-                PersistedKind::Address => {
-                    call.args(["--replace-all"]).args([&one.key]).args([value])
-                }
-                PersistedKind::Rewriting => continue,
+                PersistedKind::Header => call.arg("--unset-all").arg(&one.key),
+                _ => call.arg("--replace-all").arg(&one.key).arg(value),
             };
             call.status()?;
         }
-        let edited = read(&copy)?;
-        remove(&copy)?;
-        self.replace(file, &edited)
+        self.replace(file, &read(&copy)?)
     }
 
     /// Writes a configuration file, and its copy that the guard restores from.
-    fn replace(&self, file: &Path, content: &[u8]) -> Result<(), GitError> {
+    fn replace(&self, file: &Path, content: &[u8]) -> Result<()> {
         let parent = file.parent().unwrap_or(Path::new("/"));
         if !parent.is_dir() {
             return Ok(());
@@ -235,12 +206,8 @@ impl Repo {
         self.private.root.join("hidden")
     }
 
-    fn hidden(&self) -> Result<Vec<Hidden>, GitError> {
-        let list = self.hidden_dir().join("list.json");
-        Ok(read_record(&list)?.unwrap_or_default())
+    fn originals(&self) -> Result<Originals> {
+        let originals = read_record(&self.hidden_dir().join(ORIGINALS))?;
+        Ok(originals.unwrap_or_default())
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, GitError> {
-    plain_file::read(path, FILE_LIMIT).map_err(io_error("read", path))
 }

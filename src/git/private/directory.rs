@@ -1,14 +1,13 @@
 //! The private git directory: made before the first turn, out of the agent's reach.
 
-use crate::git::bytes::{as_path, nul_joined};
+use crate::git::bytes::as_path;
 use crate::git::damage;
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{self, copy_content, make_dir, metadata, write_atomically};
+use crate::git::error::{GitError, Result, io_error};
+use crate::git::files::{self, copy_content, make_dir, metadata, write_record};
 use crate::git::objects::reader::ObjectReader;
 use crate::git::private::adopted::{State, are_modes_kept, copy_hooks, hooks};
-use crate::git::private::calls::{HOME, git_dir, private_call, real_call};
+use crate::git::private::calls::{HOME, git_dir, private_call, read_head, real_call};
 use crate::git::private::config::{Settings, included, lost_filters};
-use crate::git::private::head::read_head;
 use crate::git::private::places::{links, links_below, named_in_configuration, record};
 use crate::git::real::Real;
 use crate::git::snapshot::index_list::{IndexRead, Layout, read_index};
@@ -17,9 +16,12 @@ use std::io::Write;
 use std::iter::once;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
+use tempfile::{NamedTempFile, TempDir};
 
 /// Version 2: the configuration names no programs.
 const VERSION: u32 = 2;
+
+const STATE: &str = "state.json";
 
 /// The location and the state of the private directory.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub(crate) struct PrivateDir {
 
 impl PrivateDir {
     /// Creates the directory at `root`, which must be outside of the repository.
-    pub(crate) fn create(real: &Real, root: &Path) -> Result<(Self, Layout), GitError> {
+    pub(crate) fn create(real: &Real, root: &Path) -> Result<(Self, Layout)> {
         refuse_location(real, root)?;
         damage::refuse_emptied(&real.git_dir, &real.common_dir)?;
         for dir in [HOME, "no-hooks", "tmp"] {
@@ -50,17 +52,20 @@ impl PrivateDir {
         for dir in [&real.git_dir, &real.common_dir] {
             copy_content(&dir.join("shallow"), &git_dir(root).join("shallow"))?;
         }
-        let written = links(real, head.branch.as_deref().unwrap_or("HEAD"))
-            .into_iter()
-            .map(|path| path.into_os_string().into_vec());
-        state.links = written.collect();
+        let written = links(real, head.branch.as_deref().unwrap_or("HEAD")).into_iter();
+        state.links = written
+            .map(|path| path.into_os_string().into_vec())
+            .collect();
         state.links_below = links_below(real);
         let hooks = hooks(real, &settings)?;
         state.hooks = copy_hooks(real, root, &hooks)?;
         point_head(root, head.branch.as_deref(), head.oid.as_deref())?;
         let base_tree = match &head.oid {
             Some(oid) => ObjectReader::by(|| private_call(real, root)).root_of(oid)?,
-            None => empty_tree(real, root)?,
+            // git compares with the empty tree.
+            None => private_call(real, root)
+                .words("hash-object -w -t tree --stdin")
+                .line()?,
         };
         let sparse = settings.is_true("core.sparsecheckout", false);
         let layout = copy_index(real, root, head.oid.as_deref(), sparse)?;
@@ -82,45 +87,54 @@ impl PrivateDir {
     }
 
     /// Opens a directory that an earlier process of the same run created.
-    pub(crate) fn reopen(real: &Real, root: &Path) -> Result<Self, GitError> {
-        let path = root.join("state.json");
-        let text = fs::read(&path).map_err(io_error("read", &path))?;
-        let unusable = |why: String| GitError::Private {
-            path: root.to_path_buf(),
-            why,
-        };
-        let state: State =
-            serde_json::from_slice(&text).map_err(|error| unusable(error.to_string()))?;
-        if state.version != VERSION {
-            return Err(unusable(format!("it is of version {}", state.version)));
-        }
-        if state.repository != digest(real) {
-            return Err(unusable("it belongs to another repository".to_owned()));
-        }
+    pub(crate) fn reopen(real: &Real, root: &Path) -> Result<Self> {
+        let path = root.join(STATE);
         let private = Self {
             root: root.to_path_buf(),
-            state,
+            state: serde_json::from_slice(&files::read(&path)?)
+                .map_err(|error| GitError::private(root, error.to_string()))?,
         };
+        let State {
+            version,
+            repository,
+            ..
+        } = &private.state;
+        if *version != VERSION {
+            return Err(GitError::private(
+                root,
+                format!("it is of version {version}"),
+            ));
+        }
+        if *repository != digest(real) {
+            return Err(GitError::private(root, "it belongs to another repository"));
+        }
         private.point_head()?;
         Ok(private)
     }
 
     /// Sets HEAD and its branch in the private directory according to the state. They are set again whenever
     /// a directory is opened, so they need not survive a crash.
-    pub(crate) fn point_head(&self) -> Result<(), GitError> {
+    pub(crate) fn point_head(&self) -> Result<()> {
         let branch = &self.state.branch;
         let base = &self.state.base;
         point_head(&self.root, branch.as_deref(), base.as_deref())
     }
 
     /// Writes the state atomically.
-    pub(crate) fn save(&self) -> Result<(), GitError> {
-        let path = self.root.join("state.json");
-        let text = serde_json::to_vec(&self.state).map_err(|error| GitError::Private {
-            path: self.root.clone(),
-            why: error.to_string(),
-        })?;
-        write_atomically(&path, &text)
+    pub(crate) fn save(&self) -> Result<()> {
+        write_record(&self.root.join(STATE), &self.state)
+    }
+
+    /// A temporary directory for git.
+    pub(crate) fn scratch_dir(&self) -> Result<TempDir> {
+        let tmp = self.root.join("tmp");
+        TempDir::new_in(&tmp).map_err(io_error("create", &tmp))
+    }
+
+    /// A temporary file for git.
+    pub(crate) fn scratch_file(&self) -> Result<NamedTempFile> {
+        let tmp = self.root.join("tmp");
+        NamedTempFile::new_in(&tmp).map_err(io_error("create", &tmp))
     }
 
     pub(crate) fn git_dir(&self) -> PathBuf {
@@ -137,21 +151,15 @@ impl PrivateDir {
     }
 }
 
-fn refuse_location(real: &Real, root: &Path) -> Result<(), GitError> {
+fn refuse_location(real: &Real, root: &Path) -> Result<()> {
     let parent = root.parent().unwrap_or(root);
     make_dir(parent)?;
     let resolved = fs::canonicalize(parent).map_err(io_error("resolve", parent))?;
-    let refuse = |why: &str| {
-        Err(GitError::Private {
-            path: root.to_path_buf(),
-            why: why.to_owned(),
-        })
-    };
     if real.contains(&resolved) {
-        return refuse("it lies inside the repository");
+        return Err(GitError::private(root, "it lies inside the repository"));
     }
     if metadata(root)?.is_some() {
-        return refuse("something is there already");
+        return Err(GitError::private(root, "something is there already"));
     }
     Ok(())
 }
@@ -165,7 +173,7 @@ fn digest(real: &Real) -> String {
 }
 
 /// Sets the private directory's HEAD and the branch that it is on.
-fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result<(), GitError> {
+fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result<()> {
     let line = |text: &str| format!("{text}\n").into_bytes();
     let branch = match (branch, commit) {
         (None, Some(commit)) => return write_ref(root, "HEAD", &line(commit)),
@@ -179,15 +187,13 @@ fn point_head(root: &Path, branch: Option<&str>, commit: Option<&str>) -> Result
 }
 
 /// Replaces a ref of the private directory atomically.
-pub(crate) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), GitError> {
+pub(crate) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<()> {
     let stays_inside = Path::new(name)
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     if !stays_inside || !(name == "HEAD" || name.starts_with("refs/")) {
-        return Err(GitError::Private {
-            path: root.to_path_buf(),
-            why: format!("`{name}` is not a valid ref name"),
-        });
+        let why = format!("`{name}` is not a valid ref name");
+        return Err(GitError::private(root, why));
     }
     let path = git_dir(root).join(name);
     let tmp = root.join("tmp");
@@ -195,18 +201,11 @@ pub(crate) fn write_ref(root: &Path, name: &str, content: &[u8]) -> Result<(), G
     if let Some(parent) = path.parent() {
         make_dir(parent)?;
     }
-    let written = tempfile::NamedTempFile::new_in(&tmp).and_then(|mut file| {
+    let written = NamedTempFile::new_in(&tmp).and_then(|mut file| {
         file.write_all(content)?;
         file.persist(&path).map(drop).map_err(|error| error.error)
     });
     written.map_err(io_error("write", &path))
-}
-
-/// Writes the empty tree into the private directory, so that git can compare with it.
-fn empty_tree(real: &Real, root: &Path) -> Result<String, GitError> {
-    private_call(real, root)
-        .args(["hash-object", "-w", "-t", "tree", "--stdin"])
-        .line()
 }
 
 /// Copies the stat data of the repository's index, but nothing that hides a change: the private configuration
@@ -217,21 +216,23 @@ pub(super) fn copy_index(
     root: &Path,
     base: Option<&str>,
     sparse: bool,
-) -> Result<Layout, GitError> {
+) -> Result<Layout> {
     let index = git_dir(root).join("index");
     let call = || private_call(real, root);
     let Some(base) = base else {
-        call().args(["read-tree", "--empty"]).run()?;
+        call().words("read-tree --empty").run()?;
         return Ok(read_index(call())?.layout);
     };
     let found = real.git_dir.join("index");
     if found.is_file() {
         files::copy_index(&found, &index)?;
     }
-    for name in shared_indexes(&real.git_dir)? {
-        copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+    for name in files::names(&real.git_dir)? {
+        if name.as_bytes().starts_with(b"sharedindex.") {
+            copy_content(&real.git_dir.join(&name), &git_dir(root).join(&name))?;
+        }
     }
-    call().args(["read-tree", "--reset", "-i", base]).run()?;
+    call().words("read-tree --reset -i").arg(base).run()?;
     let mut read = read_index(call())?;
     if clear_flags(real, root, sparse, &read)? {
         read = read_index(call())?;
@@ -239,26 +240,17 @@ pub(super) fn copy_index(
     Ok(read.layout)
 }
 
-fn shared_indexes(git_dir: &Path) -> Result<Vec<std::ffi::OsString>, GitError> {
-    let entries = fs::read_dir(git_dir).map_err(io_error("read", git_dir))?;
-    let names = entries.filter_map(|entry| entry.ok().map(|entry| entry.file_name()));
-    Ok(names
-        .filter(|name| name.as_bytes().starts_with(b"sharedindex."))
-        .collect())
-}
-
 /// Clears assume-unchanged bits, which hide changes, and skip-worktree bits unless a sparse checkout needs
 /// them. Returns whether there were any.
-fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool, GitError> {
+fn clear_flags(real: &Real, root: &Path, sparse: bool, read: &IndexRead) -> Result<bool> {
     let skipped: &[Vec<u8>] = if sparse { &[] } else { &read.skipped };
     for (flag, paths) in [
         ("--no-assume-unchanged", read.assumed.as_slice()),
         ("--no-skip-worktree", skipped),
     ] {
         if !paths.is_empty() {
-            let paths = nul_joined(paths.iter().map(Vec::as_slice));
             let call = private_call(real, root).args(["update-index", flag, "-z", "--stdin"]);
-            call.stdin(paths).run()?;
+            call.paths(paths).run()?;
         }
     }
     Ok(!read.assumed.is_empty() || !skipped.is_empty())

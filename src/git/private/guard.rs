@@ -3,10 +3,13 @@
 use crate::domain::outcome::short_id;
 use crate::domain::snapshot::{Head, RevId};
 use crate::git::bytes::{as_path, path_within};
-use crate::git::error::GitError;
-use crate::git::files::{copy_tree, make_dir, metadata, names, remove, same};
+use crate::git::error::{GitError, Result};
+use crate::git::files::{
+    copy_tree, is_directory, is_there, length, make_dir, move_tree, names, remove, same,
+};
+use crate::git::objects::reader::Counted;
 use crate::git::preflight::Operation;
-use crate::git::private::head::HeadState;
+use crate::git::private::calls::HeadState;
 use crate::git::private::places::{is_note, links_below, recorded_places};
 use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::private::seal::UNDONE;
@@ -27,6 +30,18 @@ const SERVED: &str = "refs";
 /// How long a lock that no process is seen to hold may take to go away, and the time between two looks at it.
 const LOCK_GRACE: Duration = Duration::from_secs(2);
 const LOCK_POLL: Duration = Duration::from_millis(25);
+
+/// How much of what is undone is copied to another file system, in bytes.
+const MOST_COPIED: u64 = 1 << 30;
+
+/// How many files a commit of an agent may change. A few small objects can stand for more than git can list.
+const MOST_FILES: u64 = 1_000_000;
+
+/// How much is read to count them, in bytes.
+const MOST_READ: u64 = 1 << 30;
+
+/// How long a path may be in bytes: no file system of Linux has a longer one.
+const LONGEST_PATH: usize = 4096;
 
 /// HEAD and the refs at the start of a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,7 +155,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the repository cannot be read.
-    pub fn mark_turn(&self) -> Result<TurnMark, GitError> {
+    pub fn mark_turn(&self) -> Result<TurnMark> {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
         let (refs, head) = self.refs_and_head()?;
@@ -159,7 +174,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the repository is gone or cannot be read or restored.
-    pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport, GitError> {
+    pub fn inspect_turn(&mut self, mark: &TurnMark) -> Result<TurnReport> {
         let _open = self.unseal_to_read()?;
         // What is put back tells no longer.
         let operation = Operation::under_way(&self.real.git_dir);
@@ -169,10 +184,9 @@ impl Repo {
             let dirs = [&self.real.git_dir, &self.real.common_dir];
             let places = dirs.map(|dir| dir.join(name));
             if places.iter().any(|place| self.is_in_use(place)) {
-                warnings.push(format!(
-                    "another process holds .git/{name}: the commit waits for it"
-                ));
-            } else if places.iter().any(|place| place.symlink_metadata().is_ok()) {
+                let what = format!("another process holds .git/{name}: the commit waits for it");
+                warnings.push(what);
+            } else if places.iter().any(|place| is_there(place)) {
                 places.iter().try_for_each(|place| remove(place))?;
                 warnings.push(format!("a lock left behind was removed: .git/{name}"));
             }
@@ -204,7 +218,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the repository is gone or one of them cannot be restored.
-    pub fn restore_metadata(&self) -> Result<Vec<String>, GitError> {
+    pub fn restore_metadata(&self) -> Result<Vec<String>> {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
         let mut warnings = self.restore_places(|_| true)?;
@@ -212,10 +226,8 @@ impl Repo {
         for path in links_below(&self.real).difference(known) {
             let path = as_path(path);
             remove(path)?;
-            warnings.push(format!(
-                "{} led elsewhere and was removed",
-                path_within(path, &self.real.work_tree)
-            ));
+            let shown = path_within(path, &self.real.work_tree);
+            warnings.push(format!("{shown} led elsewhere and was removed"));
         }
         warnings.extend(self.clear_git_dirs()?);
         warnings.extend(self.restore_shallow()?);
@@ -223,7 +235,7 @@ impl Repo {
     }
 
     /// Puts back what was there when the run started, and leaves new directories such as those of submodules.
-    pub(crate) fn undo_changed_configuration_of_start(&self) -> Result<Vec<String>, GitError> {
+    pub(crate) fn undo_changed_configuration_of_start(&self) -> Result<Vec<String>> {
         let _open = self.unseal_to_read()?;
         self.ensure_in_place()?;
         let runs = "config config.worktree hooks info commondir alternates";
@@ -234,40 +246,36 @@ impl Repo {
     }
 
     /// Restores those of these files and directories that are `wanted`, and names those that differed.
-    pub(crate) fn restore_places(
-        &self,
-        wanted: impl Fn(&Path) -> bool,
-    ) -> Result<Vec<String>, GitError> {
+    pub(crate) fn restore_places(&self, wanted: impl Fn(&Path) -> bool) -> Result<Vec<String>> {
         let (mut warnings, mut further) = (Vec::new(), Vec::new());
         let recorded = recorded_places(&self.real, &self.private.root).into_iter();
         for (place, copy) in recorded.filter(|(place, _)| wanted(place)) {
-            if place.ends_with("info") && is_directory(&place)? {
+            if place.ends_with("info") && is_directory(&place) {
                 copy_tree(&copy.join(SERVED), &place.join(SERVED))?;
             }
             // What blocks git and is new is looked for everywhere.
-            let is_new = copy.symlink_metadata().is_err();
-            if is_new && is_special_file(&place) {
+            let is_new = !is_there(&copy);
+            let is_left = is_new && is_special_file(&place);
+            if is_left || same(&place, &copy).unwrap_or(false) {
                 continue;
             }
-            if !same(&place, &copy).unwrap_or(false) {
-                let kept = self.keep_undone(&place)?;
-                copy_tree(&copy, &place)?;
-                if is_note(&place) {
-                    continue;
+            let kept = self.keep_undone(&place)?;
+            copy_tree(&copy, &place)?;
+            if is_note(&place) {
+                continue;
+            }
+            let is_inside = place.parent().is_some_and(|dir| {
+                let is_top = dir == self.real.git_dir || dir == self.real.common_dir;
+                !is_top && dir.starts_with(&self.real.common_dir)
+            });
+            let undone = path_within(&place, &self.real.work_tree);
+            match kept.filter(|kept| is_new && kept.is_dir()) {
+                Some(kept) => {
+                    let kept = kept.display();
+                    warnings.push(format!("changes to {undone} were undone; it is now {kept}"));
                 }
-                let is_inside = place.parent().is_some_and(|dir| {
-                    let is_top = dir == self.real.git_dir || dir == self.real.common_dir;
-                    !is_top && dir.starts_with(&self.real.common_dir)
-                });
-                let shown = path_within(&place, &self.real.work_tree);
-                match kept.filter(|kept| is_new && kept.is_dir()) {
-                    Some(kept) => warnings.push(format!(
-                        "changes to {shown} were undone; it is now {}",
-                        kept.display()
-                    )),
-                    None if is_inside => further.push(shown),
-                    None => warnings.push(format!("changes to {shown} were undone")),
-                }
+                None if is_inside => further.push(undone),
+                None => warnings.push(format!("changes to {undone} were undone")),
             }
         }
         if let Some(first) = further.first() {
@@ -282,33 +290,33 @@ impl Repo {
 
     /// Moves what is undone into the run directory, because it may be what was moved there from elsewhere. Returns where
     /// it is then; what cannot be moved is left to be removed.
-    fn keep_undone(&self, place: &Path) -> Result<Option<PathBuf>, GitError> {
+    fn keep_undone(&self, place: &Path) -> Result<Option<PathBuf>> {
         let dir = self.private.root.join(UNDONE);
         make_dir(&dir)?;
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let kept = dir.join(format!("{}-{name}", names(&dir)?.len()));
-        Ok(fs::rename(place, &kept).is_ok().then_some(kept))
+        // A copy on another file system takes as much room.
+        let is_kept = fs::rename(place, &kept).is_ok()
+            || (length(place)? <= MOST_COPIED && move_tree(place, &kept, place).is_ok());
+        Ok(is_kept.then_some(kept))
     }
 
     /// The lock files in the git directories, such as those that a killed git left behind.
     fn locks(&self, mark: &TurnMark) -> BTreeSet<String> {
         let dirs = [&self.real.git_dir, &self.real.common_dir];
         let branch = mark.branch.as_ref().map(|branch| format!("{branch}.lock"));
-        let is_there = |name: &String| {
-            dirs.iter()
-                .any(|dir| dir.join(name).symlink_metadata().is_ok())
-        };
+        let exists = |name: &String| dirs.iter().any(|dir| is_there(&dir.join(name)));
         let all = dirs.iter().flat_map(|dir| names(dir).unwrap_or_default());
         let all = all.filter_map(|name| name.into_string().ok());
-        let all = all.filter(|name| name.ends_with(".lock"));
-        all.chain(branch.filter(is_there)).collect()
+        let locks = all.filter(|name| name.ends_with(".lock"));
+        locks.chain(branch.filter(exists)).collect()
     }
 
     /// Whether a living process holds a lock. A lock that no process is seen to hold gets a moment to go away, because
     /// not every program has its lock open all the time.
     fn is_in_use(&self, lock: &Path) -> bool {
         let deadline = Instant::now() + self.lock_wait.min(LOCK_GRACE);
-        while lock.symlink_metadata().is_ok() {
+        while is_there(lock) {
             if is_held(lock, &self.real.work_tree) {
                 return true;
             }
@@ -326,11 +334,8 @@ impl Repo {
         mark: &TurnMark,
         head: &HeadState,
         violations: &mut Vec<Violation>,
-    ) -> Result<bool, GitError> {
-        if head.branch == mark.branch {
-            return Ok(false);
-        }
-        if mark.branch.is_none() && mark.oid.is_none() {
+    ) -> Result<bool> {
+        if head.branch == mark.branch || (mark.branch.is_none() && mark.oid.is_none()) {
             return Ok(false);
         }
         if self.is_at_commit_of_jj(mark, head) {
@@ -362,7 +367,7 @@ impl Repo {
         mark: &TurnMark,
         head: &HeadState,
         violations: &mut Vec<Violation>,
-    ) -> Result<Vec<AgentCommit>, GitError> {
+    ) -> Result<Vec<AgentCommit>> {
         if head.oid == mark.oid {
             return Ok(Vec::new());
         }
@@ -371,56 +376,83 @@ impl Repo {
             (Some(old), Some(new)) => self.is_ancestor(old, new).unwrap_or(false),
             (_, None) => false,
         };
-        let name = mark.branch.as_deref().unwrap_or("HEAD");
         if let Some(tip) = head.oid.as_ref().filter(|_| forward) {
             let Some(unreadable) = self.unreadable_commit(mark.oid.as_deref(), tip)? else {
                 return self.commits(mark.oid.as_deref(), tip);
             };
-            self.put_ref(name, mark.oid.as_ref())?;
             violations.push(unreadable);
-            return Ok(Vec::new());
+        } else {
+            violations.push(Violation::HistoryRewritten {
+                from: mark.oid.clone().unwrap_or_default(),
+                to: head.oid.clone(),
+            });
         }
+        let name = mark.branch.as_deref().unwrap_or("HEAD");
         self.put_ref(name, mark.oid.as_ref())?;
-        let from = mark.oid.clone().unwrap_or_default();
-        violations.push(Violation::HistoryRewritten {
-            from,
-            to: head.oid.clone(),
-        });
         Ok(Vec::new())
     }
 
-    fn commits(&self, from: Option<&str>, to: &str) -> Result<Vec<AgentCommit>, GitError> {
-        let format = "--format=%H%x00%an <%ae>%x00%s";
-        let mut call = self
-            .call()
-            .args(["log", "--no-mailmap", "--no-show-signature"]);
-        call = call.args(["--encoding=UTF-8", "--max-count=1000", format, to]);
-        if let Some(from) = from {
-            call = call.args([format!("^{from}")]);
-        }
-        let listed = call.args(["--"]).run()?.stdout;
+    fn commits(&self, from: Option<&str>, to: &str) -> Result<Vec<AgentCommit>> {
+        let args = "log --no-mailmap --no-show-signature --encoding=UTF-8 --max-count=1000";
+        let call = self.git(args).args(["--format=%H%x00%an <%ae>%x00%s", to]);
+        let listed = call
+            .args(from.map(|from| format!("^{from}")))
+            .arg("--")
+            .stdout()?;
         let text = String::from_utf8_lossy(&listed);
         let commit = |line: &str| {
             let mut fields = line.splitn(3, '\0').map(str::to_owned);
-            let id = RevId(fields.next()?);
             Some(AgentCommit {
-                id,
+                id: RevId(fields.next()?),
                 author: fields.next()?,
                 subject: fields.next()?,
             })
         };
         Ok(text.lines().filter_map(commit).collect())
     }
+
+    /// The first commit after `from` up to `to` whose changes are too many to be read, if there is one. No git process
+    /// reads the trees of a commit that an agent made before this was found to end.
+    fn unreadable_commit(&self, from: Option<&str>, to: &str) -> Result<Option<Violation>> {
+        let call = self.git("rev-list --parents").arg(to);
+        let listed = call
+            .args(from.map(|from| format!("^{from}")))
+            .arg("--")
+            .stdout()?;
+        let reader = self.objects().within(MOST_READ);
+        let mut counted = Counted::new();
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let mut ids = line.split(' ');
+            let commit = ids.next().unwrap_or_default();
+            let mut parents: Vec<Option<&str>> = ids.map(Some).collect();
+            if parents.is_empty() {
+                parents.push(None);
+            }
+            for parent in parents {
+                let why = match reader.extent(parent, commit, &mut counted) {
+                    Ok(extent) if extent.files > MOST_FILES => {
+                        format!("changes more than {MOST_FILES} files")
+                    }
+                    Ok(extent) if extent.path > LONGEST_PATH => {
+                        format!("has a path of {} bytes", extent.path)
+                    }
+                    Ok(_) => continue,
+                    Err(error @ GitError::Cancelled { .. }) => return Err(error),
+                    Err(error) => format!("has changes that cannot be read: {error}"),
+                };
+                let commit = commit.to_owned();
+                return Ok(Some(Violation::UnreadableCommit { commit, why }));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// HEAD, for people.
 pub(crate) fn named(branch: Option<&String>, oid: Option<&String>) -> String {
-    let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned());
+    let branch = branch.map(|name| name.strip_prefix("refs/heads/").unwrap_or(name));
     branch
-        .or_else(|| oid.cloned())
-        .unwrap_or_else(|| "nothing".to_owned())
-}
-
-fn is_directory(place: &Path) -> Result<bool, GitError> {
-    Ok(metadata(place)?.is_some_and(|found| found.is_dir()))
+        .or(oid.map(String::as_str))
+        .unwrap_or("nothing")
+        .to_owned()
 }

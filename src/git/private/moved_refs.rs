@@ -2,10 +2,10 @@
 
 use crate::domain::text::begins_with_word;
 use crate::git::bytes::path_within;
-use crate::git::error::GitError;
-use crate::git::files::{metadata, remove};
+use crate::git::error::Result;
+use crate::git::files::{is_there, remove};
+use crate::git::private::calls::HeadState;
 use crate::git::private::guard::{TurnMark, Violation};
-use crate::git::private::head::HeadState;
 use crate::git::private::refs::{Refs, SYMBOLIC};
 use crate::git::repo::Repo;
 use crate::plain_file;
@@ -28,7 +28,7 @@ impl Repo {
     ///
     /// # Errors
     /// When the refs cannot be read or restored.
-    pub fn undo_moved_refs(&mut self, mark: &TurnMark, who: &str) -> Result<Vec<String>, GitError> {
+    pub fn undo_moved_refs(&mut self, mark: &TurnMark, who: &str) -> Result<Vec<String>> {
         let _open = self.unseal_to_read()?;
         let mut warnings = Vec::new();
         let (refs, _) = self.readable_refs(&mut warnings)?;
@@ -37,19 +37,15 @@ impl Repo {
     }
 
     /// The same with refs that were read.
-    pub(crate) fn undo_refs(
-        &self,
-        mark: &TurnMark,
-        refs: &Refs,
-        who: &str,
-    ) -> Result<Vec<String>, GitError> {
+    pub(crate) fn undo_refs(&self, mark: &TurnMark, refs: &Refs, who: &str) -> Result<Vec<String>> {
         let (mut warnings, mut moved) = (Vec::new(), Vec::new());
         let who_and_fetch = (who, self.has_fetched_since(mark));
         self.check_refs(mark, refs, who_and_fetch, &mut moved, &mut warnings)?;
-        let undone = moved
-            .iter()
-            .map(|moved| format!("{moved} by {who}; that was undone"));
-        warnings.extend(undone);
+        warnings.extend(
+            moved
+                .iter()
+                .map(|it| format!("{it} by {who}; that was undone")),
+        );
         Ok(warnings)
     }
 
@@ -73,7 +69,7 @@ impl Repo {
         (who, has_fetched): (&str, bool),
         violations: &mut Vec<Violation>,
         warnings: &mut Vec<String>,
-    ) -> Result<bool, GitError> {
+    ) -> Result<bool> {
         let names: BTreeSet<&String> = mark.refs.keys().chain(now.keys()).collect();
         let mut changed = Vec::new();
         let mut tracked = Vec::new();
@@ -124,12 +120,11 @@ impl Repo {
         self.put_refs(&before.collect::<Vec<_>>())?;
         let is_restored = !back.is_empty() || !changed.is_empty();
         let further = changed.len().saturating_sub(NAMED_REFS);
-        violations.extend(changed.into_iter().take(NAMED_REFS).map(|changed| {
-            let (name, from, to) = changed;
-            let name = name.clone();
-            let from = from.cloned();
-            let to = to.cloned();
-            Violation::RefChanged { name, from, to }
+        let named = changed.into_iter().take(NAMED_REFS);
+        violations.extend(named.map(|(name, from, to)| Violation::RefChanged {
+            name: name.clone(),
+            from: from.cloned(),
+            to: to.cloned(),
         }));
         if further > 0 {
             violations.push(Violation::FurtherRefs { count: further });
@@ -138,30 +133,27 @@ impl Repo {
     }
 
     /// Restores many refs.
-    fn put_refs(&self, refs: &[(&String, Option<&String>)]) -> Result<(), GitError> {
+    fn put_refs(&self, refs: &[(&String, Option<&String>)]) -> Result<()> {
+        let (symbolic, plain): (Vec<_>, Vec<_>) = refs
+            .iter()
+            .partition(|(_, value)| value.is_some_and(|value| value.starts_with(SYMBOLIC)));
         if refs.len() > NAMED_REFS {
-            let mut lines = Vec::new();
-            for (name, value) in refs {
+            let mut lines = String::new();
+            for (name, value) in plain {
                 self.refuse_links(name)?;
-                match value {
-                    None => lines.extend([b"delete ", name.as_bytes(), b"\0\0"].concat()),
-                    Some(oid) if !oid.starts_with(SYMBOLIC) => {
-                        let line = [b"update ", name.as_bytes(), b"\0", oid.as_bytes(), b"\0\0"];
-                        lines.extend(line.concat());
-                    }
-                    Some(_) => {}
-                }
+                lines += &match value {
+                    None => format!("delete {name}\0\0"),
+                    Some(oid) => format!("update {name}\0{oid}\0\0"),
+                };
             }
             let call = self
-                .real_call()
-                .args(["update-ref", "--no-deref", "-z", "--stdin"]);
+                .real_git("update-ref --no-deref -z --stdin")
+                .stdin(lines);
             // If one of them cannot be restored, none is, and each is tried.
-            if call.stdin(lines).status()?.status == Some(0) {
-                let is_symbolic = |value: &&String| value.starts_with(SYMBOLIC);
-                let mut left = refs
-                    .iter()
-                    .filter(|(_, value)| value.is_some_and(|value| is_symbolic(&value)));
-                return left.try_for_each(|(name, value)| self.put_ref(name, *value));
+            if call.succeeds()? {
+                return symbolic
+                    .into_iter()
+                    .try_for_each(|(name, value)| self.put_ref(name, value));
             }
         }
         refs.iter()
@@ -170,30 +162,25 @@ impl Repo {
 
     /// The refs. If git cannot read the packed refs, their file is removed, and the refs are then restored
     /// individually.
-    pub(crate) fn readable_refs(
-        &self,
-        warnings: &mut Vec<String>,
-    ) -> Result<(Refs, HeadState), GitError> {
+    pub(crate) fn readable_refs(&self, warnings: &mut Vec<String>) -> Result<(Refs, HeadState)> {
         let packed = self.real.common_dir.join("packed-refs");
         self.refs_and_head().or_else(|error| {
-            if metadata(&packed)?.is_none() {
+            if !is_there(&packed) {
                 return Err(error);
             }
             remove(&packed)?;
-            warnings.push(format!(
-                "{} was unreadable and removed: {error}",
-                path_within(&packed, &self.real.work_tree)
-            ));
+            let shown = path_within(&packed, &self.real.work_tree);
+            warnings.push(format!("{shown} was unreadable and removed: {error}"));
             self.refs_and_head()
         })
     }
 
-    pub(super) fn put_ref(&self, name: &str, value: Option<&String>) -> Result<(), GitError> {
+    pub(super) fn put_ref(&self, name: &str, value: Option<&String>) -> Result<()> {
         let call = self.move_ref(name)?;
-        let call = match value.map(|value| (value, value.strip_prefix(SYMBOLIC))) {
-            None => call.args(["update-ref", "--no-deref", "-d", name]),
-            Some((_, Some(target))) => call.args(["symbolic-ref", name, target]),
-            Some((oid, None)) => call.args(["update-ref", "--no-deref", name, oid]),
+        let call = match value.map(|value| value.strip_prefix(SYMBOLIC).ok_or(value)) {
+            None => call.words("update-ref --no-deref -d").arg(name),
+            Some(Ok(target)) => call.args(["symbolic-ref", name, target]),
+            Some(Err(oid)) => call.words("update-ref --no-deref").args([name, oid]),
         };
         call.run().map(drop)
     }
@@ -201,6 +188,6 @@ impl Repo {
 
 /// Whether a ref needs a directory where the other one has its file.
 fn is_below(name: &str, above: &str) -> bool {
-    name.strip_prefix(above)
-        .is_some_and(|rest| rest.starts_with('/'))
+    let rest = name.strip_prefix(above);
+    rest.is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,15 +1,15 @@
 //! The entries of the repository's git directories that are put back after a turn: all but those that git changes while
 //! somebody works.
 
-use crate::git::bytes::{as_path, nul_joined};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::{copy_tree, make_dir, names, write};
+use crate::git::bytes::{as_path, nul_fields, nul_joined};
+use crate::git::error::{Result, io_error};
+use crate::git::files::{copy_tree, is_directory, is_link, is_there, make_dir, names, write};
 use crate::git::private::calls::private_call;
 use crate::git::real::Real;
 use crate::git::special_files::leading_elsewhere;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ type Recorded = (PathBuf, PathBuf);
 
 /// Copies what is put back after a turn. `further` are places beside the git directories: the directory of the hooks,
 /// and what names the git directories of submodules.
-pub(super) fn record(real: &Real, root: &Path, further: &[PathBuf]) -> Result<(), GitError> {
+pub(super) fn record(real: &Real, root: &Path, further: &[PathBuf]) -> Result<()> {
     let recorded = root.join("recorded");
     make_dir(&recorded)?;
     let list = further.iter().map(|path| path.as_os_str().as_bytes());
@@ -47,7 +47,7 @@ pub(super) fn record(real: &Real, root: &Path, further: &[PathBuf]) -> Result<()
 }
 
 /// Copies it again, with the same further places.
-pub(super) fn record_again(real: &Real, root: &Path) -> Result<(), GitError> {
+pub(super) fn record_again(real: &Real, root: &Path) -> Result<()> {
     let mut places = listed(real, root, true).into_iter();
     places.try_for_each(|(place, copy)| copy_tree(&place, &copy))
 }
@@ -69,21 +69,18 @@ fn listed(real: &Real, root: &Path, is_new: bool) -> Vec<Recorded> {
         found.git_dir(&real.git_dir, &recorded.join("own"));
     }
     let further = fs::read(recorded.join("further")).unwrap_or_default();
-    let further = further
-        .split(|byte| *byte == 0)
-        .filter(|path| !path.is_empty());
-    for (number, place) in further.enumerate() {
+    for (number, place) in nul_fields(&further).enumerate() {
         let place = as_path(place).to_path_buf();
         let copy = recorded.join("beside").join(number.to_string());
         // A submodule that is gone was removed, perhaps with its entry.
-        let is_gone = !is_new && place.ends_with(".git") && place.symlink_metadata().is_err();
+        let is_gone = !is_new && place.ends_with(".git") && !is_there(&place);
         if !is_gone {
             found.either(place, copy);
         }
     }
     let dot_git = real.work_tree.join(".git");
     let copy = recorded.join("dot-git");
-    if !is_directory(&dot_git) || copy.symlink_metadata().is_ok() {
+    if !is_directory(&dot_git) || is_there(&copy) {
         found.places.push((dot_git, copy));
     }
     found.places
@@ -129,7 +126,7 @@ impl Found<'_> {
     /// A git directory, a directory of git directories, or something else.
     fn either(&mut self, place: PathBuf, copy: PathBuf) {
         let is_named = |part: &OsStr| CONTAINERS.iter().any(|name| part == *name);
-        let has_head = |dir: &Path| dir.join(HEAD).symlink_metadata().is_ok();
+        let has_head = |dir: &Path| is_there(&dir.join(HEAD));
         if !self.is_entered(&place, &copy) {
             self.places.push((place, copy));
         } else if has_head(&place) || has_head(&copy) {
@@ -169,14 +166,6 @@ pub(super) fn is_note(place: &Path) -> bool {
     notes.iter().any(|name| place.ends_with(name)) && !is_link(place)
 }
 
-fn is_link(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink())
-}
-
-fn is_directory(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|meta| meta.is_dir())
-}
-
 /// The names in either directory.
 fn names_of(dir: &Path, copy: &Path) -> BTreeSet<OsString> {
     let listed = [dir, copy].into_iter().filter(|dir| is_directory(dir));
@@ -189,7 +178,7 @@ pub(super) fn named_in_configuration(
     real: &Real,
     root: &Path,
     named: impl Iterator<Item = PathBuf>,
-) -> Result<(Vec<Vec<u8>>, Vec<PathBuf>), GitError> {
+) -> Result<(Vec<Vec<u8>>, Vec<PathBuf>)> {
     let (mut tracked, mut others) = (Vec::new(), Vec::new());
     for place in named {
         let place = match place.canonicalize() {
@@ -200,9 +189,8 @@ pub(super) fn named_in_configuration(
             continue;
         }
         if let Ok(below) = place.strip_prefix(&real.work_tree) {
-            let args = ["--literal-pathspecs", "ls-files", "--"];
-            let listed = private_call(real, root).args(args).args([below]);
-            if !listed.run()?.stdout.is_empty() {
+            let listed = private_call(real, root).words("--literal-pathspecs ls-files --");
+            if !listed.arg(below).stdout()?.is_empty() {
                 tracked.push(below.as_os_str().as_bytes().to_vec());
                 continue;
             }
@@ -230,18 +218,26 @@ fn written_for(dir: &Path, name: &str) -> Vec<PathBuf> {
 /// appends to logs, but replaces all other files.
 fn leads_elsewhere(path: &Path) -> bool {
     let in_logs = || path.components().any(|part| part.as_os_str() == "logs");
-    path.symlink_metadata()
-        .is_ok_and(|meta| meta.is_symlink() || (meta.is_file() && meta.nlink() > 1 && in_logs()))
+    let is_linked = |meta: Metadata| meta.is_file() && meta.nlink() > 1 && in_logs();
+    is_link(path) || path.symlink_metadata().is_ok_and(is_linked)
 }
 
 /// The links among the written paths. Some repositories have them from the start.
 pub(crate) fn links(real: &Real, name: &str) -> Vec<PathBuf> {
     let dirs = [&real.common_dir, &real.git_dir].into_iter();
     let written = dirs.flat_map(|dir| written_for(dir, name));
-    let links = written.filter(|path| leads_elsewhere(path));
-    links
-        .chain(linked_fans(&real.common_dir.join("objects")))
+    // A store that cannot be listed can still be written to.
+    let objects = real.common_dir.join("objects");
+    let fans = fans_of(&objects);
+    written
+        .chain(fans)
+        .filter(|path| leads_elsewhere(path))
         .collect()
+}
+
+/// The directories of loose objects, whether they are there or not.
+fn fans_of(objects: &Path) -> impl Iterator<Item = PathBuf> {
+    (0..256).map(move |fan| objects.join(format!("{fan:02x}")))
 }
 
 /// Where git writes besides the places of one ref: the entries below these directories that lead elsewhere.
@@ -250,24 +246,15 @@ pub(crate) fn links_below(real: &Real) -> BTreeSet<Vec<u8>> {
     let mut dirs = vec![&real.common_dir, &real.git_dir];
     dirs.dedup();
     let tops = dirs.iter().flat_map(|dir| below.map(|name| dir.join(name)));
-    let is_directory = |top: &PathBuf| top.symlink_metadata().is_ok_and(|meta| meta.is_dir());
     // A pack may have a second name, and is never written.
     let is_written = |path: &PathBuf| {
         !path.components().any(|part| part.as_os_str() == "pack") || path.is_symlink()
     };
+    let tops = tops.filter(|top| is_directory(top));
     let found = tops
-        .filter(is_directory)
-        .flat_map(|top| leading_elsewhere(&top, |_| true));
-    found
-        .filter(is_written)
-        .map(|path| path.into_os_string().into_vec())
-        .collect()
-}
-
-/// The directories of loose objects that are links. A store that cannot be listed can still be written to.
-fn linked_fans(objects: &Path) -> impl Iterator<Item = PathBuf> {
-    let fans = (0..256).map(|fan| objects.join(format!("{fan:02x}")));
-    fans.filter(|path| leads_elsewhere(path))
+        .flat_map(|top| leading_elsewhere(&top))
+        .filter(is_written);
+    found.map(|path| path.into_os_string().into_vec()).collect()
 }
 
 #[cfg(test)]
@@ -285,8 +272,15 @@ mod tests {
         for name in ["0f", "info", "AB", "abc"] {
             symlink("/tmp", dir.path().join(name)).unwrap();
         }
-        let found: Vec<PathBuf> = linked_fans(dir.path()).collect();
-        assert_eq!(found, [dir.path().join("0f")]);
-        assert_eq!(linked_fans(&dir.path().join("missing")).next(), None);
+        let linked = |objects: &Path| -> Vec<PathBuf> {
+            fans_of(objects)
+                .filter(|path| leads_elsewhere(path))
+                .collect()
+        };
+        assert_eq!(linked(dir.path()), [dir.path().join("0f")]);
+        assert_eq!(
+            linked(&dir.path().join("missing")),
+            [""; 0].map(PathBuf::from)
+        );
     }
 }

@@ -4,11 +4,11 @@ use crate::domain::snapshot::RevId;
 use crate::git::bytes::as_path;
 use crate::git::command::Call;
 use crate::git::entries::resolve_gitfile;
-use crate::git::error::GitError;
-use crate::git::private::head::{HeadState, read_head};
+use crate::git::error::{GitError, Result};
+use crate::git::files::is_there;
+use crate::git::private::calls::{HeadState, read_head};
 use crate::git::private::places::links;
 use crate::git::remote::names::{BranchName, checked_id};
-use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,42 +26,40 @@ pub(crate) type Refs = BTreeMap<String, String>;
 impl Repo {
     /// The checked-out commit of a nested repository.
     pub(crate) fn nested_head(&self, path: &[u8]) -> Option<String> {
-        let git_dir = self.real.work_tree.join(as_path(path)).join(".git");
-        git_dir.symlink_metadata().ok()?;
-        let git_dir = resolve_gitfile(&git_dir)?;
-        let args = ["rev-parse", "-q", "--verify", "HEAD"];
-        let call = self.real_call().env("GIT_DIR", git_dir).args(args);
+        let git_dir = Some(self.at(path).join(".git")).filter(|git_dir| is_there(git_dir))?;
+        let call = self.real_git("rev-parse -q --verify HEAD");
+        let call = call.env("GIT_DIR", resolve_gitfile(&git_dir)?);
         call.timeout(NESTED_TIMEOUT).answer().ok()?
     }
 
     /// A command that may move the ref `name`. Refused if its file or log is behind a link.
-    pub(crate) fn move_ref(&self, name: &str) -> Result<Call<'_>, GitError> {
+    pub(crate) fn move_ref(&self, name: &str) -> Result<Call<'_>> {
         self.refuse_links(name)?;
         Ok(self.real_call())
     }
 
     /// Fails if a path that git writes to became a link.
-    pub(crate) fn refuse_links(&self, name: &str) -> Result<(), GitError> {
+    pub(crate) fn refuse_links(&self, name: &str) -> Result<()> {
         self.ensure_in_place()?;
         let known = &self.private.state.links;
         let is_new = |path: &PathBuf| !known.iter().any(|known| as_path(known) == path);
         match links(&self.real, name).into_iter().find(is_new) {
-            Some(path) => Err(GitError::Linked { path }),
+            Some(path) => Err(GitError::Linked(path)),
             None => Ok(()),
         }
     }
 
     /// HEAD of the repository itself.
-    pub(crate) fn head_state(&self) -> Result<HeadState, GitError> {
+    pub(crate) fn head_state(&self) -> Result<HeadState> {
         self.ensure_in_place()?;
         read_head(|| self.real_call())
     }
 
     /// The refs of the repository, and its HEAD. A symbolic ref without a target is left out.
-    pub(crate) fn refs_and_head(&self) -> Result<(Refs, HeadState), GitError> {
+    pub(crate) fn refs_and_head(&self) -> Result<(Refs, HeadState)> {
         let format = "--format=%(HEAD)%00%(objectname)%00%(symref)%00%(refname)";
         let call = self.real_call().args(["for-each-ref", format]);
-        let listed = call.run()?.stdout;
+        let listed = call.stdout()?;
         let mut refs = Refs::new();
         let mut head = None;
         for line in String::from_utf8_lossy(&listed).lines() {
@@ -75,10 +73,8 @@ impl Repo {
             };
             refs.insert(name.to_owned(), value);
             if mark == "*" {
-                head = Some(HeadState {
-                    branch: Some(name.to_owned()),
-                    oid: Some(oid.to_owned()),
-                });
+                let (branch, oid) = (Some(name.to_owned()), Some(oid.to_owned()));
+                head = Some(HeadState { branch, oid });
             }
         }
         // It is detached, or its branch does not exist.
@@ -88,16 +84,15 @@ impl Repo {
 
     /// Whether `ancestor` is in the history of `descendant`. Objects are read through the private directory,
     /// whose configuration only Sprag writes.
-    pub(crate) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
+    pub(crate) fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool> {
         self.restore_shallow()?;
-        let args = ["merge-base", "--is-ancestor", ancestor, descendant];
-        let output = self.call().args(args).status()?;
+        let call = self
+            .git("merge-base --is-ancestor")
+            .args([ancestor, descendant]);
+        let output = call.status()?;
         match output.status {
-            Some(0) => Ok(true),
             Some(1) => Ok(false),
-            _ => output
-                .expect_success("merge-base".to_owned())
-                .map(|_| false),
+            _ => output.expect_success("merge-base".to_owned()).map(|_| true),
         }
     }
 
@@ -106,12 +101,12 @@ impl Repo {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn tip_of(&self, branch: &BranchName) -> Result<Option<RevId>, GitError> {
+    pub fn tip_of(&self, branch: &BranchName) -> Result<Option<RevId>> {
         let _open = self.unseal_to_read()?;
         for below in ["refs/heads", "refs/remotes/origin"] {
             let wanted = format!("{below}/{}^{{commit}}", branch.short());
-            let args = ["rev-parse", "-q", "--verify", &wanted];
-            if let Some(tip) = self.real_call().args(args).answer()? {
+            let call = self.real_git("rev-parse -q --verify").arg(&wanted);
+            if let Some(tip) = call.answer()? {
                 return Ok(Some(RevId(tip)));
             }
         }
@@ -121,20 +116,18 @@ impl Repo {
     /// The default branch as far as the repository knows it: that of `origin`, or a branch with a usual name.
     pub fn default_branch(&self) -> Option<String> {
         let _open = self.unseal_to_read().ok()?;
-        let args = ["symbolic-ref", "-q", "--short", "refs/remotes/origin/HEAD"];
-        let found = self.real_call().args(args).answer().ok()?;
-        if let Some(name) = found
-            .as_deref()
-            .and_then(|name| name.strip_prefix("origin/"))
+        let call = self.real_git("symbolic-ref -q --short refs/remotes/origin/HEAD");
+        if let Some(name) = call.answer().ok()?
+            && let Some(name) = name.strip_prefix("origin/")
         {
             return Some(name.to_owned());
         }
-        let is_there = |name: &&str| {
+        let exists = |name: &&str| {
             let branch = BranchName::parse(name).ok();
             branch.is_some_and(|branch| matches!(self.tip_of(&branch), Ok(Some(_))))
         };
         let mut usual = ["main", "master"].into_iter();
-        usual.find(is_there).map(str::to_owned)
+        usual.find(exists).map(str::to_owned)
     }
 
     /// Resolves a name in the repository to a commit: a branch, a branch fetched from `origin`, or any other
@@ -142,7 +135,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn commit_named(&self, name: &str) -> Result<Option<RevId>, GitError> {
+    pub fn commit_named(&self, name: &str) -> Result<Option<RevId>> {
         if let Ok(branch) = BranchName::parse(name)
             && let Some(tip) = self.tip_of(&branch)?
         {
@@ -150,38 +143,38 @@ impl Repo {
         }
         let _open = self.unseal_to_read()?;
         let wanted = format!("{name}^{{commit}}");
-        let args = ["rev-parse", "-q", "--verify", "--end-of-options", &wanted];
-        Ok(self.real_call().args(args).answer()?.map(RevId))
+        let call = self
+            .real_git("rev-parse -q --verify --end-of-options")
+            .arg(&wanted);
+        Ok(call.answer()?.map(RevId))
     }
 
     /// The merge base of two commits, or `None` if there is none.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn fork_point(&self, one: &RevId, other: &RevId) -> Result<Option<RevId>, RemoteError> {
-        let args = ["merge-base", checked_id(one)?, checked_id(other)?];
+    pub fn fork_point(&self, one: &RevId, other: &RevId) -> Result<Option<RevId>> {
         let _open = self.unseal_to_read()?;
         self.restore_shallow()?;
-        Ok(self.call().args(args).answer()?.map(RevId))
+        let call = self
+            .git("merge-base")
+            .args([checked_id(one)?, checked_id(other)?]);
+        Ok(call.answer()?.map(RevId))
     }
 
     /// Whether a commit is in the history of another one. `false` also if that cannot be determined.
     pub fn contains_commit(&self, descendant: &RevId, ancestor: &RevId) -> bool {
-        let ids = checked_id(ancestor).and_then(|old| Ok((old, checked_id(descendant)?)));
-        let Ok((ancestor, descendant)) = ids else {
-            return false;
-        };
-        let Ok(_open) = self.unseal_to_read() else {
-            return false;
-        };
-        self.is_ancestor(ancestor, descendant).unwrap_or(false)
+        let found = self
+            .unseal_to_read()
+            .and_then(|_open| self.is_ancestor(checked_id(ancestor)?, checked_id(descendant)?));
+        found.unwrap_or(false)
     }
 
     /// The commits in `head` that are not in `base`, oldest first.
     ///
     /// # Errors
     /// When git fails.
-    pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>, RemoteError> {
+    pub fn commits_between(&self, base: &RevId, head: &RevId) -> Result<Vec<RevId>> {
         self.commits_up_to(Some(base), head)
     }
 
@@ -189,11 +182,7 @@ impl Repo {
     ///
     /// # Errors
     /// When git fails.
-    pub fn commits_up_to(
-        &self,
-        base: Option<&RevId>,
-        head: &RevId,
-    ) -> Result<Vec<RevId>, RemoteError> {
+    pub fn commits_up_to(&self, base: Option<&RevId>, head: &RevId) -> Result<Vec<RevId>> {
         let head = checked_id(head)?;
         let range = match base {
             Some(base) => format!("{}..{head}", checked_id(base)?),
@@ -201,10 +190,8 @@ impl Repo {
         };
         let _open = self.unseal_to_read()?;
         self.restore_shallow()?;
-        let call = self
-            .call()
-            .args(["rev-list", "--reverse", "--topo-order", &range]);
-        let said = String::from_utf8_lossy(&call.run()?.stdout).into_owned();
-        Ok(said.lines().map(|line| RevId(line.to_owned())).collect())
+        let call = self.git("rev-list --reverse --topo-order").arg(&range);
+        let listed = String::from_utf8_lossy(&call.stdout()?).into_owned();
+        Ok(listed.lines().map(|line| RevId(line.to_owned())).collect())
     }
 }

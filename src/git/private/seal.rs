@@ -4,7 +4,7 @@
 //! planted filter, or git could report that nothing has changed. Therefore the directory is sealed whenever
 //! foreign code may run, and checked before it is used again.
 
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
 use crate::git::private::config::PROGRAMS;
 use crate::plain_file;
 use crate::process::{Quiescence, quiescence};
@@ -95,16 +95,13 @@ impl Seal {
     ///
     /// # Errors
     /// When anybody except Sprag wrote to it, or when it cannot be read.
-    pub(crate) fn unseal(&self, access: Access) -> Result<Unsealed, GitError> {
+    pub(crate) fn unseal(&self, access: Access) -> Result<Unsealed> {
         self.unseal_at(quiescence(), access)
     }
 
-    fn unseal_at(&self, now: Option<Quiescence>, access: Access) -> Result<Unsealed, GitError> {
+    fn unseal_at(&self, now: Option<Quiescence>, access: Access) -> Result<Unsealed> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let private = |why| GitError::Private {
-            path: self.root.clone(),
-            why,
-        };
+        let private = |why: String| GitError::private(&self.root, why);
         if held.users == 0 {
             held.is_compared = false;
             held.done = Access::Reads;

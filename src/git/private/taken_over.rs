@@ -1,14 +1,14 @@
 //! Takes over what somebody changed in the git directories while the run was interrupted.
 
 use crate::git::bytes::{as_path, path_within, with_real_parent};
-use crate::git::error::GitError;
-use crate::git::files::same;
+use crate::git::error::Result;
+use crate::git::files::{is_there, same};
 use crate::git::private::adopted::{copy_hooks, hooks};
 use crate::git::private::config::{Settings, start_call};
 use crate::git::private::places::{is_note, record_again, recorded_places};
 use crate::git::real::Real;
 use crate::git::repo::Repo;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl Repo {
     /// Takes what setup commands have made in the git directories, such as those of submodules, for what was there
@@ -16,7 +16,7 @@ impl Repo {
     ///
     /// # Errors
     /// When something cannot be put back or copied.
-    pub fn adopt_setup(&self) -> Result<Vec<String>, GitError> {
+    pub fn adopt_setup(&self) -> Result<Vec<String>> {
         let warnings = self.undo_changed_configuration_of_start()?;
         let _open = self.unseal()?;
         record_again(&self.real, &self.private.root)?;
@@ -25,9 +25,10 @@ impl Repo {
 
     /// Whether the repository's configuration, hooks and similar files are as the run found them.
     pub fn is_configured_as_found(&self) -> bool {
-        let mut places = recorded_places(&self.real, &self.private.root).into_iter();
         !self.private.state.is_partial
-            && places.all(|(place, copy)| is_note(&place) || same(&place, &copy).unwrap_or(false))
+            && changed_places(&self.real, &self.private.root)
+                .next()
+                .is_none()
     }
 
     /// Takes the repository's configuration, hooks and similar files as they are now, if somebody changed them since
@@ -36,7 +37,7 @@ impl Repo {
     ///
     /// # Errors
     /// When one of them cannot be read or copied. Repeating it is safe.
-    pub fn adopt_changed_configuration(&mut self) -> Result<Option<String>, GitError> {
+    pub fn adopt_changed_configuration(&mut self) -> Result<Option<String>> {
         if self.is_configured_as_found() {
             return Ok(None);
         }
@@ -45,6 +46,8 @@ impl Repo {
         let real = &self.real;
         let private = &mut self.private;
         let named = changed_places(real, &private.root);
+        let named = named.map(|place| path_within(&place, &real.work_tree));
+        let named = named.collect::<Vec<_>>().join(", ");
         if has_foreign_configuration(real, &private.root)? {
             record_again(real, &private.root)?;
             return Ok(Some(format!(
@@ -72,19 +75,18 @@ impl Repo {
     }
 }
 
-/// The recorded places that are not as recorded, for a message.
-fn changed_places(real: &Real, root: &Path) -> String {
+/// The recorded places that are not as recorded.
+fn changed_places(real: &Real, root: &Path) -> impl Iterator<Item = PathBuf> {
     let places = recorded_places(real, root).into_iter();
     let changed =
         places.filter(|(place, copy)| !is_note(place) && !same(place, copy).unwrap_or(false));
-    let shown = changed.map(|(place, _)| path_within(&place, &real.work_tree));
-    shown.collect::<Vec<_>>().join(", ")
+    changed.map(|(place, _)| place)
 }
 
 /// Whether the repository's own configuration comes from files that are not restored after a turn.
-fn has_foreign_configuration(real: &Real, root: &Path) -> Result<bool, GitError> {
+fn has_foreign_configuration(real: &Real, root: &Path) -> Result<bool> {
     let args = "config --list --show-scope --show-origin --name-only -z --includes";
-    let listed = start_call(real).words(args).run()?.stdout;
+    let listed = start_call(real).words(args).stdout()?;
     let fields: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
     let mut settings = fields.chunks_exact(3);
     Ok(settings.any(|setting| {
@@ -104,11 +106,9 @@ fn has_foreign_configuration(real: &Real, root: &Path) -> Result<bool, GitError>
 fn is_recorded(real: &Real, root: &Path, path: &Path) -> bool {
     let path = match path.canonicalize() {
         Ok(path) => path,
-        Err(_) if path.symlink_metadata().is_ok() => return false,
+        Err(_) if is_there(path) => return false,
         Err(_) => with_real_parent(path),
     };
-    let mut places = recorded_places(real, root)
-        .into_iter()
-        .map(|(place, _)| with_real_parent(&place));
-    places.any(|place| path.starts_with(place))
+    let mut places = recorded_places(real, root).into_iter();
+    places.any(|(place, _)| path.starts_with(with_real_parent(&place)))
 }

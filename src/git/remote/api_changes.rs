@@ -6,9 +6,9 @@ use crate::git::error::GitError;
 use crate::git::objects::loose::Piece;
 use crate::git::objects::reader::missing;
 use crate::git::remote::names::checked_id;
-use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::listing::{GITLINK, RawDiff, SYMLINK};
+use std::fmt::Display;
 
 /// Files to write and to remove. Paths are relative to the top of the work tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,14 +23,8 @@ pub struct ApiChanges {
 #[derive(Debug, thiserror::Error)]
 pub enum ApiChangesError {
     /// The API cannot express the change. An ordinary push can.
-    #[error("{why}")]
-    NotExpressible {
-        /// The reason, for people.
-        why: String,
-    },
-    /// Not a commit id.
-    #[error(transparent)]
-    BadId(#[from] RemoteError),
+    #[error("{0}")]
+    NotExpressible(String),
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -71,30 +65,26 @@ impl Repo {
         }
         if total > CONTENT_LIMIT {
             let why = format!("{total} bytes are more than the API accepts in one commit");
-            return Err(ApiChangesError::NotExpressible { why });
+            return Err(ApiChangesError::NotExpressible(why));
         }
         for (path, oid) in written {
             let read = reader
                 .blob(oid)
                 .and_then(|content| content.ok_or_else(|| missing(oid)));
-            let content =
-                read.map_err(|error| not_expressible(path.as_bytes(), &error.to_string()))?;
+            let content = read.map_err(|error| not_expressible(path.as_bytes(), error))?;
             changes.additions.push((path, content));
         }
         Ok(changes)
     }
 }
 
-fn not_expressible(path: &[u8], why: &str) -> ApiChangesError {
-    ApiChangesError::NotExpressible {
-        why: format!("{}: {why}", display_path(path)),
-    }
+fn not_expressible(path: &[u8], why: impl Display) -> ApiChangesError {
+    ApiChangesError::NotExpressible(format!("{}: {why}", display_path(path)))
 }
 
 /// The path if the API can express the change, otherwise the reason why not.
 fn expressible(diff: &RawDiff) -> Result<&str, &'static str> {
-    let before = diff.before.mode;
-    let after = diff.after.mode;
+    let (before, after) = (diff.before.mode, diff.after.mode);
     if [before, after].contains(&GITLINK) {
         return Err("the API cannot change submodules");
     }

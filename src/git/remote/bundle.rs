@@ -2,15 +2,15 @@
 //! everything in it is checked before it is trusted.
 
 use crate::domain::snapshot::RevId;
-use crate::git::commit::facts::{CommitLine, NoLine};
-use crate::git::error::{GitError, io_error};
+use crate::git::commit::facts::CommitLine;
+use crate::git::error::{GitError, Result, io_error};
 use crate::git::files::{make_dir, remove};
 use crate::git::private::directory::write_ref;
 use crate::git::remote::names::{checked_id, is_id};
-use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::plain_file;
-use std::io::Read;
+use std::fmt::Display;
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -27,28 +27,20 @@ const CHECK_LIMIT: Duration = Duration::from_secs(120);
 /// Why a bundle was not written or not accepted. The repository is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// There are no commits between base and head.
-    #[error("there are no commits to bundle")]
-    Empty,
-    /// It is larger than Sprag accepts.
-    #[error("the bundle has more {0} than are accepted")]
-    TooLarge(&'static str),
-    /// It does not have the form that Sprag writes.
-    #[error("the bundle is refused: {0}")]
+    /// There are no commits between base and head, or the file is not one that Sprag writes and accepts here.
+    #[error("{0}")]
     Refused(String),
-    /// The repository does not have the commit that the bundle continues.
-    #[error("the repository does not have {0}, which the bundle continues; check it out")]
-    NoBase(RevId),
-    /// Not a commit id.
-    #[error(transparent)]
-    BadId(#[from] RemoteError),
     /// git failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-fn refused(why: impl Into<String>) -> BundleError {
-    BundleError::Refused(why.into())
+fn refused(why: impl Display) -> BundleError {
+    BundleError::Refused(format!("the bundle is refused: {why}"))
+}
+
+fn too_large(what: &str) -> BundleError {
+    BundleError::Refused(format!("the bundle has more {what} than are accepted"))
 }
 
 impl Repo {
@@ -62,16 +54,15 @@ impl Repo {
         let head = checked_id(head)?;
         let _open = self.unseal()?;
         if base == head {
-            return Err(BundleError::Empty);
+            return Err(BundleError::Refused(
+                "there are no commits to bundle".to_owned(),
+            ));
         }
         self.restore_shallow()?;
         let root = &self.private.root;
         write_ref(root, RESULT, format!("{head}\n").as_bytes())?;
-        let call = self.bare_call().args(["bundle", "create", "--quiet"]);
-        let made = call
-            .args([path.as_os_str()])
-            .args([RESULT, &format!("^{base}")])
-            .run();
+        let call = self.bare_call().words("bundle create --quiet").arg(path);
+        let made = call.args([RESULT, &format!("^{base}")]).run();
         remove(&self.private.git_dir().join(RESULT))?;
         made?;
         Ok(())
@@ -99,7 +90,9 @@ impl Repo {
         let _open = self.unseal()?;
         self.restore_shallow()?;
         if !self.has_object(&format!("{base}^{{commit}}"))? {
-            return Err(BundleError::NoBase(expected_base.clone()));
+            return Err(BundleError::Refused(format!(
+                "the repository does not have {base}, which the bundle continues; check it out"
+            )));
         }
         let content = read_bounded(path)?;
         let header = Header::parse(&content)?;
@@ -110,10 +103,7 @@ impl Repo {
         }
         let quarantine = self.quarantine(&content[header.length..])?;
         let line = self.commit_line(Some(quarantine.path()), base, header.head)?;
-        let facts = line.map_err(|no_line| match no_line {
-            NoLine::TooMany => BundleError::TooLarge("commits"),
-            other => refused(other.to_string()),
-        })?;
+        let facts = line.map_err(refused)?;
         self.adopt_line(&quarantine, base, header.head)?;
         Ok(facts)
     }
@@ -127,39 +117,32 @@ impl Repo {
         match count {
             _ if !pack.starts_with(b"PACK") => return Err(refused("it has no pack")),
             Some(..=OBJECT_LIMIT) => {}
-            Some(_) => return Err(BundleError::TooLarge("objects")),
+            Some(_) => return Err(too_large("objects")),
             None => return Err(refused("its pack is cut off")),
         }
         let dir = self.scratch_objects()?;
         make_dir(&dir.path().join("pack"))?;
-        let size = format!("--max-input-size={SIZE_LIMIT}");
-        let call = self
-            .seeing(Some(dir.path()))
-            .words("index-pack --stdin --fix-thin --strict --threads=1")
-            .args([size])
-            .stdin(pack.to_vec());
+        let call = self.seeing(Some(dir.path()));
+        let call = call.words("index-pack --stdin --fix-thin --strict --threads=1");
+        let call = call
+            .arg(format!("--max-input-size={SIZE_LIMIT}"))
+            .stdin(pack);
         let output = call.timeout(CHECK_LIMIT).status()?;
-        if output.status != Some(0) {
+        if !output.is_success() {
             return Err(refused(output.stderr));
         }
         Ok(dir)
     }
 
     /// Copies the objects of the commits into the repository, and nothing else from the pack.
-    fn adopt_line(
-        &self,
-        quarantine: &tempfile::TempDir,
-        base: &str,
-        head: &str,
-    ) -> Result<(), GitError> {
+    fn adopt_line(&self, quarantine: &tempfile::TempDir, base: &str, head: &str) -> Result<()> {
         let packs = self.real.common_dir.join("objects/pack");
         make_dir(&packs)?;
-        let args = ["pack-objects", "--quiet", "--revs", "--threads=1"];
-        let call = self
-            .seeing(Some(quarantine.path()))
-            .args(args)
-            .args([packs.join("pack")]);
-        let wanted = format!("{head}\n^{base}\n").into_bytes();
+        let call = self.seeing(Some(quarantine.path()));
+        let call = call
+            .words("pack-objects --quiet --revs --threads=1")
+            .arg(packs.join("pack"));
+        let wanted = format!("{head}\n^{base}\n");
         call.durably().stdin(wanted).run().map(drop)
     }
 }
@@ -211,13 +194,8 @@ impl<'a> Header<'a> {
 }
 
 fn read_bounded(path: &Path) -> Result<Vec<u8>, BundleError> {
-    let file = plain_file::open(path).map_err(io_error("read", path))?;
-    let mut content = Vec::new();
-    let mut file = file.take(SIZE_LIMIT + 1);
-    file.read_to_end(&mut content)
-        .map_err(io_error("read", path))?;
-    if content.len() as u64 > SIZE_LIMIT {
-        return Err(BundleError::TooLarge("bytes"));
-    }
-    Ok(content)
+    plain_file::read(path, SIZE_LIMIT).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => too_large("bytes"),
+        _ => io_error("read", path)(error).into(),
+    })
 }

@@ -5,12 +5,12 @@
 
 use crate::domain::snapshot::RevId;
 use crate::domain::text::has_word;
-use crate::git::command::{Call, Login};
-use crate::git::error::{GitError, io_error};
-use crate::git::files::write_atomically;
+use crate::git::command::{Call, Login, Output, USER};
+use crate::git::error::{GitError, Result};
+use crate::git::files::{is_there, remove, write_atomically};
 use crate::git::private::calls::{HOME, git_dir};
 use crate::git::remote::names::{checked_ref, is_id};
-use crate::git::remote::refusal::{ExchangeFailure, Refusal, RemoteError, classify};
+use crate::git::remote::refusal::{ExchangeFailure, Refusal, RefusalKind, RemoteError, classify};
 use crate::git::repo::Repo;
 use crate::process::Cancel;
 use base64::Engine as _;
@@ -26,12 +26,9 @@ const ASK_LIMIT: Duration = Duration::from_secs(60);
 pub(crate) const TRANSFER_LIMIT: Duration = Duration::from_secs(600);
 
 /// Number of commits of a branch to fetch into a shallow checkout.
-const ANCESTORS: u32 = 1_000;
+pub const ANCESTORS: u32 = 1_000;
 /// The increasing numbers of commits to fetch until two histories meet.
 const DEPTHS: [u32; 4] = [50, 500, 5_000, i32::MAX as u32];
-
-/// The user name that goes with a token.
-const USER: &str = "x-access-token";
 
 /// The credential for a remote.
 #[derive(Debug, Clone)]
@@ -124,7 +121,6 @@ impl Remote {
         let host = rest.split('/').next()?;
         Some(Login {
             server: format!("{scheme}://{host}"),
-            user: USER,
             password: credential.token.clone(),
         })
     }
@@ -174,23 +170,18 @@ impl Repo {
     ) -> Result<Option<RevId>, RemoteError> {
         let refname = checked_ref(refname)?;
         let _open = self.unseal()?;
-        let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT).args([
-            "ls-remote",
-            "--quiet",
-            &remote.url,
-            refname,
-        ]);
+        let call = self.remote_call(remote, cancel).timeout(ASK_LIMIT);
+        let call = call.args(["ls-remote", "--quiet", &remote.url, refname]);
         let answer = remote_error(remote, call.status())?;
         let text = String::from_utf8_lossy(&answer.stdout);
-        let found = text.lines().find_map(|line| {
+        Ok(text.lines().find_map(|line| {
             let (id, name) = line.split_once('\t')?;
             (name == refname && is_id(id)).then(|| RevId(id.to_owned()))
-        });
-        Ok(found)
+        }))
     }
 
     /// Fetches a ref of the remote by its full name, or a commit by its id, and returns the commit. `depth`
-    /// limits how much history is fetched, and a shallow history stays shallow. Neither a ref nor
+    /// limits how much history a shallow clone fetches, and it stays shallow. Neither a ref nor
     /// `FETCH_HEAD` is written.
     ///
     /// # Errors
@@ -205,26 +196,24 @@ impl Repo {
         let id = if is_id(wanted) {
             RevId(wanted.to_owned())
         } else {
-            let found = self.ls_remote(remote, wanted, cancel)?;
-            found.ok_or_else(|| {
+            self.ls_remote(remote, wanted, cancel)?.ok_or_else(|| {
                 RemoteError::Refused(Refusal {
-                    kind: crate::git::remote::refusal::RefusalKind::NotFound,
+                    kind: RefusalKind::NotFound,
                     words: format!("there is no {wanted}"),
                 })
             })?
         };
         let _open = self.unseal()?;
         self.restore_shallow()?;
-        let mut call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
-        call = call.words(FETCH).durably();
-        if let Some(depth) = depth {
-            call = call.args([format!("--depth={}", depth.max(1))]);
-        }
-        remote_error(remote, call.args([remote.url.as_str(), &id.0]).status())?;
+        let depth = depth.filter(|_| self.is_shallow());
+        let depth = depth.map(|depth| format!("--depth={}", depth.max(1)));
+        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        let call = call.words(FETCH).durably().args(depth);
+        remote_error(remote, call.args([&remote.url, &id.0]).status())?;
         self.copy_shallow()?;
-        let commit = format!("{}^{{commit}}", id.0);
-        let is_there = self.call().args(["cat-file", "-e", &commit]).status()?;
-        is_there.expect_success("fetch".to_owned())?;
+        self.git("cat-file -e")
+            .arg(format!("{}^{{commit}}", id.0))
+            .run()?;
         self.fetch_missing(remote, &id, cancel)?;
         Ok(id)
     }
@@ -243,13 +232,13 @@ impl Repo {
         let _open = self.unseal()?;
         let tree = format!("{}^{{tree}}", commit.0);
         let base = format!("^{}", self.private.state.base_tree);
-        let list = ["rev-list", "--objects", "--quiet", "--missing=print"];
-        let listed = self.call().args(list).args([&tree, &base]).run()?;
-        let lines = listed.stdout.split(|byte| *byte == b'\n');
-        let missing = lines
-            .filter_map(|line| line.strip_prefix(b"?"))
-            .collect::<Vec<_>>()
-            .join(&b'\n');
+        let call = self
+            .git("rev-list --objects --quiet --missing=print")
+            .args([&tree, &base]);
+        let listed = call.stdout()?;
+        let lines = listed.split(|byte| *byte == b'\n');
+        let missing: Vec<&[u8]> = lines.filter_map(|line| line.strip_prefix(b"?")).collect();
+        let missing = missing.join(&b'\n');
         if missing.is_empty() {
             return Ok(());
         }
@@ -257,10 +246,11 @@ impl Repo {
         let call = self
             .remote_call(remote, cancel)
             .timeout(TRANSFER_LIMIT)
-            .configured(&["fetch.negotiationAlgorithm=noop"])
-            .words(FETCH)
-            .args(["--stdin", &remote.url])
             .durably();
+        let call = call
+            .configured(&["fetch.negotiationAlgorithm=noop"])
+            .words(FETCH);
+        let call = call.args(["--stdin", &remote.url]);
         remote_error(remote, call.stdin(missing).status())?;
         Ok(())
     }
@@ -275,23 +265,7 @@ impl Repo {
         commit: &RevId,
         cancel: &Cancel,
     ) -> Result<RevId, RemoteError> {
-        let depth = self.is_shallow().then_some(1);
-        self.fetch(remote, &commit.0, depth, cancel)
-    }
-
-    /// Fetches a ref or a commit of the remote, with a large part of its history if the repository is
-    /// shallow.
-    ///
-    /// # Errors
-    /// As for [`Repo::fetch`].
-    pub fn fetch_with_history(
-        &self,
-        remote: &Remote,
-        wanted: &str,
-        cancel: &Cancel,
-    ) -> Result<RevId, RemoteError> {
-        let depth = self.is_shallow().then_some(ANCESTORS);
-        self.fetch(remote, wanted, depth, cancel)
+        self.fetch(remote, &commit.0, Some(1), cancel)
     }
 
     /// Fetches a ref or a commit of the remote, and as much of both histories as it takes to find the merge
@@ -350,26 +324,18 @@ impl Repo {
     }
 
     /// Copies the boundary of a shallow history to the repository after a fetch has moved it.
-    fn copy_shallow(&self) -> Result<(), GitError> {
+    fn copy_shallow(&self) -> Result<()> {
         let own = self.private.git_dir().join("shallow");
         let shared = self.real.common_dir.join("shallow");
-        let Ok(borders) = fs::read(&own) else {
+        let is_file = shared.symlink_metadata().ok().map(|meta| meta.is_file());
+        match fs::read(&own) {
             // The fetch completed the history, so there is no boundary.
-            return match shared.symlink_metadata() {
-                Ok(meta) if meta.is_file() => {
-                    fs::remove_file(&shared).map_err(io_error("remove", &shared))
-                }
-                _ => Ok(()),
-            };
-        };
-        match shared.symlink_metadata() {
-            Ok(meta) if !meta.is_file() => return Ok(()),
-            Ok(_) if fs::read(&shared).map_err(io_error("read", &shared))? == borders => {
-                return Ok(());
+            Err(_) if is_file == Some(true) => remove(&shared),
+            Ok(borders) if is_file == Some(true) || !is_there(&shared) => {
+                write_atomically(&shared, &borders)
             }
-            _ => {}
+            _ => Ok(()),
         }
-        write_atomically(&shared, &borders)
     }
 }
 
@@ -378,24 +344,22 @@ const FETCH: &str = "
     --no-show-forced-updates";
 
 /// Converts a failed command to a [`RemoteError`]. The credential is first removed from the error output.
-pub(crate) fn remote_error(
-    remote: &Remote,
-    output: Result<crate::git::command::Output, GitError>,
-) -> Result<crate::git::command::Output, RemoteError> {
+pub(crate) fn remote_error(remote: &Remote, output: Result<Output>) -> Result<Output, RemoteError> {
     let output = match output {
         Err(error @ GitError::TimedOut { .. }) => {
             return Err(RemoteError::Transient(error.to_string()));
         }
-        other => other?,
+        output => output?,
     };
-    if output.status == Some(0) {
+    if output.is_success() {
         return Ok(output);
     }
-    match classify(&remote.clean(&output.stderr)) {
-        ExchangeFailure::Refused(refusal) => Err(RemoteError::Refused(refusal)),
-        ExchangeFailure::Transient(words) => Err(RemoteError::Transient(words)),
-        ExchangeFailure::Moved => Err(RemoteError::Transient(remote.clean(&output.stderr))),
-    }
+    let said = remote.clean(&output.stderr);
+    Err(match classify(&said) {
+        ExchangeFailure::Refused(refusal) => RemoteError::Refused(refusal),
+        ExchangeFailure::Transient(words) => RemoteError::Transient(words),
+        ExchangeFailure::Moved => RemoteError::Transient(said),
+    })
 }
 
 #[cfg(test)]

@@ -71,26 +71,22 @@ impl Repo {
             .transpose()?;
         let _open = self.unseal()?;
         let Some(base) = self.base() else {
-            return Err(CommitError::Git(GitError::Private {
-                path: self.private.root.clone(),
-                why: "there is no base commit".to_owned(),
-            }));
+            return Err(GitError::private(&self.private.root, "there is no base commit").into());
         };
         let mut records = Vec::new();
         for (name, content) in files {
             let blob = self.store("blob", content)?;
-            records.extend(record(0o100_644, blob, name.as_bytes()));
+            records.extend(record(0o100_644, &blob, name.as_bytes()));
         }
         let state = self.tree_with(&self.store("tree", b"")?, records)?;
         let mut parts = format!("040000 tree {state}\t{STATE}\0");
         if let Some(tree) = &tree {
             parts += &format!("040000 tree {}\t{WORK}\0", tree.as_str());
         }
-        let make = self.call().args(["mktree", "-z", "--missing"]);
-        let root = make.stdin(parts.into_bytes()).line()?;
+        let root = self.git("mktree -z --missing").stdin(parts).line()?;
         let call = self.call().in_name_of(&identity.name, &identity.email);
-        let args = ["commit-tree", &root, "-p", &base.0, "-m", message];
-        Ok(RevId(call.args(args).line()?))
+        let call = call.args(["commit-tree", &root, "-p", &base.0, "-m", message]);
+        Ok(RevId(call.line()?))
     }
 
     /// Sets the ref of the remote to a commit, whatever its current value is, or deletes it.
@@ -112,12 +108,8 @@ impl Repo {
         let _open = self.unseal()?;
         let call = self.remote_call(remote, cancel).timeout(KEEP_LIMIT);
         // The commit is in the private directory, all else in the repository.
-        let own = self.private.git_dir().join("objects");
-        let call = call
-            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", own)
-            .words(PUSH)
-            .args(["--quiet"])
-            .args([remote.url(), &refspec]);
+        let call = call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.own_objects());
+        let call = call.words(PUSH).args(["--quiet", remote.url(), &refspec]);
         remote_error(remote, call.status()).map(drop)
     }
 
@@ -136,18 +128,17 @@ impl Repo {
         let Some(commit) = self.ls_remote(remote, &name.0, cancel)? else {
             return Ok(None);
         };
-        let depth = self.is_shallow().then_some(commits.saturating_add(2));
+        let depth = Some(commits.saturating_add(2));
         self.fetch(remote, &commit.0, depth, cancel)?;
         let _open = self.unseal()?;
         let parent = format!("{}^1", commit.0);
-        let base = self
-            .call()
-            .args(["rev-parse", "--verify", &parent])
-            .line()?;
+        let base = RevId(self.git("rev-parse --verify").arg(parent).line()?);
         let work = format!("{}:{WORK}", commit.0);
-        let find = ["rev-parse", "--verify", "--quiet", &work];
-        let tree = self.call().args(find).answer()?.map(TreeId::known);
-        let base = RevId(base);
+        let tree = self
+            .git("rev-parse --verify --quiet")
+            .arg(work)
+            .answer()?
+            .map(TreeId::known);
         Ok(Some(KeptWork { commit, base, tree }))
     }
 

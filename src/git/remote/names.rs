@@ -1,7 +1,9 @@
 //! Names of branches and objects that git cannot interpret as anything else.
 
 use crate::domain::snapshot::RevId;
+use crate::git::error::{GitError, Result};
 use crate::git::remote::refusal::RemoteError;
+use git2::Reference;
 
 /// The name of a branch that git accepts and cannot interpret as anything else.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,42 +45,30 @@ pub fn rescue_branch(run_id: &str) -> String {
 
 /// Converts any text to one component of a ref name.
 pub(crate) fn ref_component(text: &str) -> String {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '_' {
-            c
-        } else {
-            '-'
-        }
-    };
-    let name: String = text.chars().take(80).map(safe).collect();
-    if name.is_empty() {
-        "-".to_owned()
-    } else {
-        name
-    }
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let name = text
+        .chars()
+        .take(80)
+        .map(|c| if is_safe(c) { c } else { '-' });
+    Some(name.collect())
+        .filter(|name: &String| !name.is_empty())
+        .unwrap_or_else(|| "-".to_owned())
 }
 
 /// The rules of git-check-ref-format(1), and a length that every file system supports.
 fn is_ref_name(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && part.len() <= 200
-    };
-    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
-    !name.starts_with('-')
-        && !name.ends_with('.')
-        && !name.contains("..")
-        && !name.contains("@{")
+    let is_short = name.len() <= 1000 && name.split('/').all(|part| part.len() <= 200);
+    is_short
+        && !name.starts_with('-')
         && name != "@"
-        && name.len() <= 1000
-        && !name.contains(is_bad)
-        && name.split('/').all(is_part)
+        && Reference::is_valid_name(&format!("refs/heads/{name}"))
 }
 
-pub(crate) fn checked_id(rev: &RevId) -> Result<&str, RemoteError> {
+pub(crate) fn checked_id(rev: &RevId) -> Result<&str> {
     if is_id(&rev.0) {
         Ok(&rev.0)
     } else {
-        Err(RemoteError::BadId(rev.0.clone()))
+        Err(GitError::BadId(rev.0.clone()))
     }
 }
 

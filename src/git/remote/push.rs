@@ -76,23 +76,20 @@ impl Repo {
         let name = spec.branch.full();
         let lease = format!("--force-with-lease={name}:{}", expected.unwrap_or_default());
         let refspec = format!("{new}:{name}");
-        let call = self
-            .remote_call(remote, cancel)
-            .timeout(TRANSFER_LIMIT)
+        let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
+        let call = call
             .words(PUSH)
             .args(["--porcelain", &lease, remote.url(), &refspec]);
-        let said = match call.status() {
-            Ok(output) => PushReport::of(remote, &output, &name),
-            Err(error @ GitError::TimedOut { .. }) => PushReport::Failed(error.to_string()),
+        let trouble = match call.status() {
+            Ok(output) => match reported(remote, &output, &name) {
+                Ok('=') => return Ok(PushOutcome::UpToDate),
+                Ok(_) => None,
+                Err(words) => Some(words),
+            },
+            Err(error @ GitError::TimedOut { .. }) => Some(error.to_string()),
             Err(error) => return Err(error.into()),
         };
-        match said {
-            PushReport::UpToDate => Ok(PushOutcome::UpToDate),
-            PushReport::Done => self.compare_with_remote(remote, spec, None, cancel),
-            PushReport::Failed(words) => {
-                self.compare_with_remote(remote, spec, Some(words), cancel)
-            }
-        }
+        self.compare_with_remote(remote, spec, trouble, cancel)
     }
 
     /// Compares git's report of a push with the state of the remote. `trouble` is git's message if the push
@@ -114,7 +111,15 @@ impl Repo {
             return Ok(PushOutcome::Pushed { head });
         }
         let Some(words) = trouble else {
-            return self.branch_moved_on(remote, spec, now, cancel);
+            // Somebody has pushed on top of the branch, or moved it.
+            if let Some(head) = &now {
+                self.fetch(remote, &head.0, None, cancel)?;
+                if self.is_ancestor(&spec.new.0, &head.0)? {
+                    let head = head.clone();
+                    return Ok(PushOutcome::Pushed { head });
+                }
+            }
+            return Ok(PushOutcome::Moved { now });
         };
         let in_place = now == spec.expected;
         Ok(match classify(&words) {
@@ -125,25 +130,6 @@ impl Repo {
             }
             _ => PushOutcome::Moved { now },
         })
-    }
-
-    /// Handles an accepted push after which the branch is elsewhere: somebody pushed on top of it, or moved
-    /// it.
-    fn branch_moved_on(
-        &self,
-        remote: &Remote,
-        spec: &PushSpec,
-        now: Option<RevId>,
-        cancel: &Cancel,
-    ) -> Result<PushOutcome, RemoteError> {
-        if let Some(head) = &now {
-            self.fetch(remote, &head.0, None, cancel)?;
-            if self.is_ancestor(&spec.new.0, &head.0)? {
-                let head = head.clone();
-                return Ok(PushOutcome::Pushed { head });
-            }
-        }
-        Ok(PushOutcome::Moved { now })
     }
 }
 
@@ -172,42 +158,22 @@ fn unread(trouble: Option<String>, error: &RemoteError) -> PushOutcome {
     }
 }
 
-/// git's report of a push.
-#[derive(Debug, PartialEq, Eq)]
-enum PushReport {
-    Done,
-    UpToDate,
-    Failed(String),
-}
-
-impl PushReport {
-    fn of(remote: &Remote, output: &Output, name: &str) -> Self {
-        let stdout = remote.clean(&String::from_utf8_lossy(&output.stdout));
-        let line = stdout.lines().find_map(|line| Line::parse(line, name));
-        match line {
-            Some(line) if line.flag == '=' => Self::UpToDate,
-            Some(line) if line.flag != '!' && output.status == Some(0) => Self::Done,
-            line => {
-                let summary = line.map(|line| line.summary).unwrap_or_default();
-                Self::Failed(format!("{}\n{summary}", remote.clean(&output.stderr)))
-            }
-        }
-    }
-}
-
-/// A line of `git push --porcelain`: flag, refs and summary, separated by tabs.
-struct Line<'a> {
-    flag: char,
-    summary: &'a str,
-}
-
-impl<'a> Line<'a> {
-    fn parse(line: &'a str, name: &str) -> Option<Self> {
+/// The flag that git's report of a push gives a branch, or why the push failed. A line of `git push --porcelain` is flag,
+/// refs and summary, separated by tabs.
+fn reported(remote: &Remote, output: &Output, name: &str) -> Result<char, String> {
+    let stdout = remote.clean(&String::from_utf8_lossy(&output.stdout));
+    let line = stdout.lines().find_map(|line| {
         let mut fields = line.splitn(3, '\t');
         let flag = fields.next()?.chars().next()?;
         let (_, to) = fields.next()?.split_once(':')?;
-        let summary = fields.next()?;
-        (to == name).then_some(Self { flag, summary })
+        Some((flag, fields.next()?)).filter(|_| to == name)
+    });
+    match line {
+        Some((flag, _)) if flag == '=' || (flag != '!' && output.is_success()) => Ok(flag),
+        line => {
+            let summary = line.map(|(_, summary)| summary).unwrap_or_default();
+            Err(format!("{}\n{summary}", remote.clean(&output.stderr)))
+        }
     }
 }
 
@@ -232,14 +198,13 @@ impl Repo {
             return Ok(None);
         }
         let call = self.real_call().args(["rev-list", "--objects", SMALL, new]);
-        let call = call.args(["--not", "--remotes"]).args(expected);
-        let listed = call.of_any_size().run()?.stdout;
-        let ids = listed
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| line.split(|byte| *byte == b' ').next());
+        let call = call.words("--not --remotes").args(expected);
+        let listed = call.of_any_size().stdout()?;
+        let lines = listed.split(|byte| *byte == b'\n');
+        let ids = lines.filter_map(|line| line.split(|byte| *byte == b' ').next());
         let ids: Vec<&[u8]> = ids.filter(|id| !id.is_empty()).collect();
-        let call = self.real_call().args(["cat-file", "--batch"]);
-        let contents = call.of_any_size().stdin(ids.join(&b'\n')).run()?.stdout;
+        let call = self.real_git("cat-file --batch");
+        let contents = call.of_any_size().stdin(ids.join(&b'\n')).stdout()?;
         let digests = pointed_to(&String::from_utf8_lossy(&contents));
         if digests.is_empty() {
             return Ok(None);
@@ -247,10 +212,15 @@ impl Repo {
         let call = self.remote_call(remote, cancel).timeout(TRANSFER_LIMIT);
         let call = call.args(["lfs", "push", "--object-id", remote.url()]);
         let output = call.args(&digests).status()?;
+        if output.is_success() {
+            return Ok(None);
+        }
         let said = remote.clean(&output.stderr);
-        Ok((output.status != Some(0)).then(|| Refusal {
+        Ok(Some(Refusal {
             kind: RefusalKind::LargeFile,
-            words: format!("git-lfs could not upload the contents of the commits, so they were not pushed: {said}"),
+            words: format!(
+                "git-lfs could not upload the contents of the commits, so they were not pushed: {said}"
+            ),
         }))
     }
 }
@@ -271,44 +241,35 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn said(status: i32, stdout: &str, stderr: &str) -> PushReport {
+    fn said(status: i32, stdout: &str, stderr: &str) -> Result<char, String> {
         let output = Output {
             status: Some(status),
             stdout: stdout.as_bytes().to_vec(),
             stderr: stderr.to_owned(),
         };
-        PushReport::of(&Remote::local(Path::new("/r")), &output, "refs/heads/x")
+        reported(&Remote::local(Path::new("/r")), &output, "refs/heads/x")
     }
 
     #[test]
     fn only_the_line_of_the_branch_counts() {
         assert_eq!(
             said(0, "To /r\n \taaaa:refs/heads/x\ta..b\nDone\n", ""),
-            PushReport::Done
+            Ok(' ')
         );
-        assert_eq!(
-            said(0, "*\taaaa:refs/heads/x\t[new branch]\n", ""),
-            PushReport::Done
-        );
-        assert_eq!(
-            said(0, "=\taaaa:refs/heads/x\t[up to date]\n", ""),
-            PushReport::UpToDate
-        );
+        assert_eq!(said(0, "*\taaaa:refs/heads/x\t[new branch]\n", ""), Ok('*'));
+        assert_eq!(said(0, "=\taaaa:refs/heads/x\t[up to date]\n", ""), Ok('='));
         assert_eq!(
             said(
                 1,
                 "!\taaaa:refs/heads/x\t[rejected] (stale info)\n",
                 "error: no"
             ),
-            PushReport::Failed("error: no\n[rejected] (stale info)".to_owned())
+            Err("error: no\n[rejected] (stale info)".to_owned())
         );
         assert_eq!(
             said(0, " \taaaa:refs/heads/y\ta..b\nDone\n", ""),
-            PushReport::Failed("\n".to_owned())
+            Err("\n".to_owned())
         );
-        assert_eq!(
-            said(128, "", "fatal: x"),
-            PushReport::Failed("fatal: x\n".to_owned())
-        );
+        assert_eq!(said(128, "", "fatal: x"), Err("fatal: x\n".to_owned()));
     }
 }

@@ -139,45 +139,40 @@ const MEANINGS: &[(Meaning, &str)] = &[
 /// Classifies `said`, which is git's error output together with the line about the branch.
 pub fn classify(said: &str) -> ExchangeFailure {
     let lower = said.to_lowercase();
-    let found = MEANINGS
-        .iter()
-        .find(|(_, parts)| parts.split(" | ").any(|part| lower.contains(part)));
+    let is_said = |parts: &str| parts.split(" | ").any(|part| lower.contains(part));
+    let found = MEANINGS.iter().find(|(_, parts)| is_said(parts));
     let words = kept(said);
-    match found.map(|(meaning, _)| meaning) {
-        Some(Moved) => ExchangeFailure::Moved,
-        Some(Transient) => ExchangeFailure::Transient(words),
-        Some(Kind(kind)) => ExchangeFailure::Refused(Refusal { kind: *kind, words }),
-        None => ExchangeFailure::Refused(Refusal { kind: Other, words }),
-    }
+    let kind = match found {
+        Some((Moved, _)) => return ExchangeFailure::Moved,
+        Some((Transient, _)) => return ExchangeFailure::Transient(words),
+        Some((Kind(kind), _)) => *kind,
+        None => Other,
+    };
+    ExchangeFailure::Refused(Refusal { kind, words })
 }
 
 /// The part of a message worth showing: without progress and `remote:` prefixes, shortened to the limit.
 fn kept(said: &str) -> String {
     let lines = said
         .split(['\n', '\r'])
-        .map(|line| line.trim_start_matches("remote:").trim())
-        .filter(|line| !line.is_empty() && !is_progress(line));
-    let text: Vec<&str> = lines.collect();
-    let text = text.join("\n");
-    let clean = |c: char| c == '\n' || !c.is_control();
-    text.chars()
-        .filter(|c| clean(*c))
-        .take(WORDS_KEPT)
-        .collect()
+        .map(|line| line.trim_start_matches("remote:").trim());
+    let lines = lines
+        .filter(|line| !line.is_empty() && !PROGRESS.iter().any(|step| line.starts_with(step)));
+    let text = lines.collect::<Vec<&str>>().join("\n");
+    let is_shown = |c: &char| *c == '\n' || !c.is_control();
+    text.chars().filter(is_shown).take(WORDS_KEPT).collect()
 }
 
-fn is_progress(line: &str) -> bool {
-    let steps = [
-        "Enumerating objects:",
-        "Counting objects:",
-        "Compressing objects:",
-        "Writing objects:",
-        "Delta compression",
-        "Resolving deltas:",
-        "Total ",
-    ];
-    steps.iter().any(|step| line.starts_with(step))
-}
+/// How the lines begin in which git tells its progress.
+const PROGRESS: [&str; 7] = [
+    "Enumerating objects:",
+    "Counting objects:",
+    "Compressing objects:",
+    "Writing objects:",
+    "Delta compression",
+    "Resolving deltas:",
+    "Total ",
+];
 
 /// Why an operation on a remote failed.
 #[derive(Debug, thiserror::Error)]
@@ -188,9 +183,6 @@ pub enum RemoteError {
     /// A name that git does not accept.
     #[error("git does not accept `{}` as the name of a branch", .0.escape_debug())]
     BadName(String),
-    /// Not a full object id.
-    #[error("`{}` is not the id of a commit", .0.escape_debug())]
-    BadId(String),
     /// The pushed commit does not continue the branch. Nothing was sent.
     #[error("{new} does not descend from {expected}, and a branch is never rewritten")]
     NotFastForward {

@@ -1,11 +1,12 @@
 //! Moves HEAD, the branch and the work tree to another commit if no work is lost.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, display_paths};
+use crate::git::bytes::display_paths;
 use crate::git::commit::request::CommitError;
 use crate::git::commit::restore::Restored;
-use crate::git::entries::{PathInspector, split};
-use crate::git::error::GitError;
+use crate::git::entries::{PathInspector, directories_of, split};
+use crate::git::error::{GitError, Result};
+use crate::git::files::{is_directory, is_there};
 use crate::git::preflight::Operation;
 use crate::git::private::places::links;
 use crate::git::remote::exchange::Remote;
@@ -13,10 +14,12 @@ use crate::git::remote::names::{BranchName, checked_id};
 use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::Exempt;
-use crate::git::snapshot::listing::RawDiff;
+use crate::git::snapshot::listing::{GITLINK, RawDiff};
 use crate::process::Cancel;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
 /// Why the work tree was not moved. Except for [`SwitchError::Restore`], nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -24,21 +27,9 @@ pub enum SwitchError {
     /// The remote or git failed.
     #[error(transparent)]
     Remote(#[from] RemoteError),
-    /// There is uncommitted work.
-    #[error("the work tree has uncommitted changes: {}", display_paths(.0))]
-    Dirty(Vec<Vec<u8>>),
-    /// Ignored files or check artifacts are in the place of the other commit's files.
-    #[error("files that are not under version control lie where the other commit has files: {}", display_paths(.0))]
-    InTheWay(Vec<Vec<u8>>),
-    /// A merge or similar operation is in progress.
-    #[error("{0} is in progress; finish or abort it first")]
-    InProgress(Operation),
-    /// HEAD is neither at the start nor at the end of the move.
-    #[error("HEAD is at {found} and not where it was left")]
-    HeadMoved {
-        /// The commit, or a text that there is none.
-        found: String,
-    },
+    /// The repository is not in a state to be moved, and is as it was before.
+    #[error("{0}")]
+    Refused(String),
     /// The files could not be written. Repeating the move is safe.
     #[error(transparent)]
     Restore(CommitError),
@@ -47,10 +38,7 @@ pub enum SwitchError {
 impl SwitchError {
     /// Whether the repository is certainly as it was before the move.
     pub fn changed_nothing(&self) -> bool {
-        matches!(
-            self,
-            Self::Dirty(_) | Self::InTheWay(_) | Self::InProgress(_) | Self::HeadMoved { .. }
-        )
+        matches!(self, Self::Refused(_))
     }
 }
 
@@ -90,18 +78,21 @@ impl Repo {
         let to = checked_id(to)?.to_owned();
         let _open = self.unseal()?;
         if let Some(operation) = Operation::under_way(&self.real.git_dir) {
-            return Err(SwitchError::InProgress(operation));
+            let what = format!("{operation} is in progress; finish or abort it first");
+            return Err(SwitchError::Refused(what));
         }
         self.refuse_dirty(&Exempt::default())?;
         self.fetch_for(remote, &RevId(to.clone()), cancel)?;
         let changes = self.changes_to(&to)?;
         let name = branch.full();
-        self.record_links(&name);
+        // The links that exist before the branch is first written belong to the owner.
+        let found = links(&self.real, &name).into_iter();
+        let known = &mut self.private.state.links;
+        known.extend(found.map(|path| path.into_os_string().into_vec()));
         self.put_branch(&name, &to)?;
-        let call = self.move_ref("HEAD")?;
         let reason = "sprag: onto the branch of the pull request";
-        call.args(["symbolic-ref", "-m", reason, "HEAD", &name])
-            .run()?;
+        let call = self.move_ref("HEAD")?.words("symbolic-ref -m");
+        call.args([reason, "HEAD", &name]).run()?;
         self.private.state.branch = Some(name);
         self.settle(&to, &changes, &Exempt::default())
     }
@@ -119,8 +110,7 @@ impl Repo {
             .filter_map(|(end, _)| name.get(..end));
         let exists = |parent: &&str| {
             let full = format!("refs/heads/{parent}");
-            let args = ["rev-parse", "-q", "--verify", &full];
-            let here = self.real_call().args(args).answer();
+            let here = self.real_git("rev-parse -q --verify").arg(&full).answer();
             matches!(here, Ok(Some(_)))
                 || matches!(self.ls_remote(remote, &full, cancel), Ok(Some(_)))
         };
@@ -222,13 +212,14 @@ impl Repo {
 
     fn refuse_dirty(&self, exempt: &Exempt) -> Result<(), SwitchError> {
         let snapshot = self.snapshot(exempt)?;
-        let changed = snapshot.changes.iter().chain(&snapshot.uncounted);
-        let paths: Vec<Vec<u8>> = changed.map(|change| change.path.clone()).collect();
+        let paths: Vec<Vec<u8>> = snapshot.all_changes().map(|one| one.path.clone()).collect();
         if paths.is_empty() {
-            Ok(())
-        } else {
-            Err(SwitchError::Dirty(paths))
+            return Ok(());
         }
+        let paths = display_paths(&paths);
+        Err(SwitchError::Refused(format!(
+            "the work tree has uncommitted changes: {paths}"
+        )))
     }
 
     /// The differences between the base and a commit, provided that nothing is in the place of its new files.
@@ -242,72 +233,55 @@ impl Repo {
         let mut looker = PathInspector::new(&self.real.work_tree);
         let added = changes.iter().filter(|change| change.before.mode == 0);
         let gone = || changes.iter().filter(|change| change.after.mode == 0);
-        let freed = |path: &[u8]| gone().any(|change| change.path == path);
+        let is_freed = |path: &[u8]| gone().any(|change| change.path == path);
         // A file replaces it because all its tracked files go. If other files remain in it, git refuses.
         let is_freed_directory = |path: &[u8]| {
             let below = [path, b"/"].concat();
             gone().any(|change| change.path.starts_with(&below))
         };
-        let mut paths = Vec::new();
-        for change in added {
-            let full = self.real.work_tree.join(as_path(&change.path));
-            let there = full.symlink_metadata().ok();
-            let is_empty = |path: &std::path::Path| {
-                std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
-            };
-            let occupied = there.is_some_and(|meta| !meta.is_dir() || !is_empty(&full))
-                && looker.is_real(split(&change.path).0)
-                && !is_freed_directory(&change.path);
-            if occupied || self.parent_in_the_way(&change.path, &freed) {
-                paths.push(change.path.clone());
-            }
-        }
+        let is_empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut all| all.next().is_none());
+        let is_in_the_way = |change: &&RawDiff| {
+            let full = self.at(&change.path);
+            let is_occupied = is_there(&full) && !(is_directory(&full) && is_empty(&full));
+            let mut parents = directories_of(&change.path).skip(1);
+            let parent = parents.find(|above| {
+                let above = self.at(above);
+                is_there(&above) && !is_directory(&above)
+            });
+            parent.is_some_and(|parent| !is_freed(parent))
+                || (is_occupied
+                    && looker.is_real(split(&change.path).0)
+                    && !is_freed_directory(&change.path))
+        };
+        let paths = added
+            .filter(is_in_the_way)
+            .map(|change| change.path.clone());
+        let paths: Vec<Vec<u8>> = paths.collect();
         if paths.is_empty() {
-            Ok(())
-        } else {
-            Err(SwitchError::InTheWay(paths))
+            return Ok(());
         }
+        let paths = display_paths(&paths);
+        Err(SwitchError::Refused(format!(
+            "files that are not under version control lie where the other commit has files: {paths}"
+        )))
     }
 
-    /// Whether a parent of the path is not a directory and is not removed by the move.
-    fn parent_in_the_way(&self, path: &[u8], freed: &dyn Fn(&[u8]) -> bool) -> bool {
-        let mut parent = split(path).0;
-        while !parent.is_empty() {
-            let meta = self.real.work_tree.join(as_path(parent)).symlink_metadata();
-            if meta.is_ok_and(|meta| !meta.is_dir()) {
-                return !freed(parent);
-            }
-            parent = split(parent).0;
-        }
-        false
-    }
-
-    /// Records the links that exist before the branch is first written: they belong to the owner.
-    fn record_links(&mut self, name: &str) {
-        let found = links(&self.real, name).into_iter();
-        let found: Vec<Vec<u8>> = found.map(|path| path.into_os_string().into_vec()).collect();
-        let known = &mut self.private.state.links;
-        known.extend(found);
-        known.sort();
-        known.dedup();
-    }
-
-    fn put_branch(&self, name: &str, to: &str) -> Result<(), GitError> {
-        let args = ["rev-parse", "-q", "--verify", name];
-        let before = self.real_call().args(args).answer()?;
+    fn put_branch(&self, name: &str, to: &str) -> Result<()> {
+        let before = self.real_git("rev-parse -q --verify").arg(name).answer()?;
         if let Some(before) = &before
             && !self.is_ancestor(before, to).unwrap_or(false)
         {
             let kept = format!("refs/sprag/switched/{before}");
-            let call = self.move_ref(&kept)?;
-            call.args(["update-ref", "--no-deref", &kept, before])
-                .run()?;
+            let call = self.move_ref(&kept)?.words("update-ref --no-deref");
+            call.args([&kept, before]).run()?;
         }
         let old = before.unwrap_or_else(|| self.no_object());
         let reason = "sprag: the head of the pull request";
-        let args = ["update-ref", "--no-deref", "-m", reason, name, to, &old];
-        let call = self.move_ref(name)?.args(args).durably();
-        call.run().map(drop)
+        let call = self
+            .move_ref(name)?
+            .words("update-ref --no-deref -m")
+            .durably();
+        call.args([reason, name, to, &old]).run().map(drop)
     }
 
     /// Updates the base, the indexes and the files to `to`. HEAD is already there.
@@ -318,9 +292,7 @@ impl Repo {
         exempt: &Exempt,
     ) -> Result<Restored, SwitchError> {
         for change in changes {
-            if change.after.mode == 0
-                && change.before.mode != crate::git::snapshot::listing::GITLINK
-            {
+            if change.after.mode == 0 && change.before.mode != GITLINK {
                 self.remove_added(&change.path)?;
             }
         }
@@ -330,7 +302,6 @@ impl Repo {
 }
 
 fn moved(found: Option<String>) -> SwitchError {
-    SwitchError::HeadMoved {
-        found: found.unwrap_or_else(|| "no commit".to_owned()),
-    }
+    let found = found.as_deref().unwrap_or("no commit");
+    SwitchError::Refused(format!("HEAD is at {found} and not where it was left"))
 }

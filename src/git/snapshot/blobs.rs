@@ -1,10 +1,10 @@
 //! Compares work-tree content with recorded blobs in bounded memory.
 
 use crate::domain::snapshot::RevId;
-use crate::git::bytes::{as_path, nul_fields};
+use crate::git::bytes::nul_paths;
 use crate::git::commit::swap::TreeId;
-use crate::git::entries::{Digest, OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::GitError;
+use crate::git::entries::{OnDisk, inspect_all};
+use crate::git::error::{GitError, Result};
 use crate::git::objects::loose::Piece;
 use crate::git::objects::reader::{Found, ObjectReader};
 use crate::git::private::seal::Unsealed;
@@ -12,9 +12,9 @@ use crate::git::remote::names::checked_id;
 use crate::git::remote::refusal::RemoteError;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::Candidate;
-use crate::git::snapshot::listing::{GITLINK, Recorded};
+use crate::git::snapshot::listing::GITLINK;
 use crate::plain_file;
-use std::cell::{Cell, OnceCell};
+use std::cell::OnceCell;
 use std::fs;
 
 impl Repo {
@@ -24,24 +24,29 @@ impl Repo {
         &self,
         candidates: &[Candidate],
         seen: &[OnDisk],
-    ) -> Result<Vec<bool>, GitError> {
+    ) -> Result<Vec<bool>> {
         let objects = self.objects();
-        let pairs = candidates.iter().zip(seen);
-        pairs
-            .map(|(candidate, on_disk)| {
-                let Some((base, digest, limit)) = comparable(candidate, on_disk) else {
-                    return Ok(false);
-                };
-                Ok(objects.digest(&base.oid, limit)? == Some(digest))
-            })
-            .collect()
+        let is_same = |(candidate, on_disk): (&Candidate, &OnDisk)| {
+            let base = candidate.base.as_ref();
+            let (digest, length) = match on_disk {
+                OnDisk::File { digest, length, .. } => (digest, *length),
+                OnDisk::Link { digest } => (digest, 0),
+                _ => return Ok(false),
+            };
+            let Some(base) = base.filter(|base| base.mode != GITLINK) else {
+                return Ok(false);
+            };
+            let found = objects.digest(&base.oid, READ_AT_LEAST.max(length))?;
+            Ok(found.as_ref() == Some(digest))
+        };
+        candidates.iter().zip(seen).map(is_same).collect()
     }
 
     /// A file's content in the base, or `None` if the base has no such file.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+    pub fn base_file(&self, path: &[u8]) -> Result<Option<Vec<u8>>> {
         let _open = self.unseal_to_read()?;
         self.blob_at(&self.private.state.base_tree, path)
     }
@@ -50,38 +55,33 @@ impl Repo {
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn has_base(&self) -> Result<bool, GitError> {
+    pub fn has_base(&self) -> Result<bool> {
         let _open = self.unseal_to_read()?;
         self.has_object(&self.private.state.base_tree)
     }
 
     /// Whether the repository has an object, by its id or as git spells it: `ID^{commit}`.
-    pub(crate) fn has_object(&self, object: &str) -> Result<bool, GitError> {
-        let output = self.call().args(["cat-file", "-e", object]).status()?;
-        Ok(output.status == Some(0))
+    pub(crate) fn has_object(&self, object: &str) -> Result<bool> {
+        self.git("cat-file -e").arg(object).succeeds()
     }
 
     /// Every path of the base.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn base_paths(&self) -> Result<Vec<Vec<u8>>, GitError> {
+    pub fn base_paths(&self) -> Result<Vec<Vec<u8>>> {
         let _open = self.unseal_to_read()?;
-        let args = ["ls-tree", "-r", "-z", "--name-only"];
-        let listed = self
-            .call()
-            .args(args)
-            .args([&self.private.state.base_tree])
-            .run()?
-            .stdout;
-        Ok(nul_fields(&listed).map(<[u8]>::to_vec).collect())
+        let call = self
+            .git("ls-tree -r -z --name-only")
+            .arg(&self.private.state.base_tree);
+        Ok(nul_paths(&call.stdout()?))
     }
 
     /// The symbolic links of the base, sorted.
     ///
     /// # Errors
     /// When git cannot be run.
-    pub fn base_links(&self) -> Result<Vec<Vec<u8>>, GitError> {
+    pub fn base_links(&self) -> Result<Vec<Vec<u8>>> {
         let _open = self.unseal_to_read()?;
         Ok(self.layout()?.links.iter().cloned().collect())
     }
@@ -89,34 +89,21 @@ impl Repo {
     /// The content of a file in the work tree. `None` if it is larger than `at_most` bytes, not a file, or
     /// unreadable.
     pub fn work_file(&self, path: &[u8], at_most: u64) -> Option<Vec<u8>> {
-        plain_file::read(&self.real.work_tree.join(as_path(path)), at_most).ok()
+        plain_file::read(&self.at(path), at_most).ok()
     }
 
     /// Digests of the entries at these paths. They distinguish different contents, and a missing entry.
     pub fn contents_of(&self, paths: &[&Vec<u8>]) -> Vec<[u8; 32]> {
-        let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_slice()).collect();
-        let seen = inspect_all(&self.real.work_tree, &paths);
-        let digest = |seen: OnDisk| match seen {
-            OnDisk::File { digest, .. } | OnDisk::Link { digest } | OnDisk::TooLarge { digest } => {
-                digest
-            }
-            _ => [0; 32],
-        };
-        seen.into_iter().map(digest).collect()
+        let seen = inspect_all(&self.real.work_tree, paths).into_iter();
+        seen.map(|seen| seen.digest().unwrap_or_default()).collect()
     }
 
     /// Removes files and links, but nothing behind a directory that is a link.
     ///
     /// # Errors
     /// When one cannot be removed.
-    pub fn remove_files(&mut self, paths: &[Vec<u8>]) -> Result<(), GitError> {
-        let mut looker = PathInspector::new(&self.real.work_tree);
-        for path in paths {
-            if looker.is_real(split(path).0) {
-                self.remove_file(path)?;
-            }
-        }
-        Ok(())
+    pub fn remove_files(&mut self, paths: &[Vec<u8>]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.remove_file(path))
     }
 
     /// Removes the files that Python compiled from sources in the base, because Python would run them in
@@ -124,29 +111,27 @@ impl Repo {
     ///
     /// # Errors
     /// When the base cannot be read, or a file cannot be removed.
-    pub fn remove_compiled_python(&mut self) -> Result<(), GitError> {
-        let layout = {
-            let _open = self.unseal_to_read()?;
-            self.layout()?
-        };
+    pub fn remove_compiled_python(&mut self) -> Result<()> {
+        let open = self.unseal_to_read()?;
+        let layout = self.layout()?;
+        drop(open);
         let mut compiled = Vec::new();
-        for directory in layout.directories.iter() {
-            let cache = if directory.is_empty() {
-                b"__pycache__".to_vec()
-            } else {
-                [directory, b"/__pycache__".as_slice()].concat()
+        for directory in &layout.directories {
+            let cache = match directory.as_slice() {
+                b"" => b"__pycache__".to_vec(),
+                directory => [directory, b"/__pycache__"].concat(),
             };
-            let is_tracked = layout.directories.contains(&cache);
-            let entries = fs::read_dir(self.real.work_tree.join(as_path(&cache)));
-            for entry in entries
+            if layout.directories.contains(&cache) {
+                continue;
+            }
+            for entry in fs::read_dir(self.at(&cache))
                 .into_iter()
                 .flatten()
                 .flatten()
-                .filter(|_| !is_tracked)
             {
-                let name = entry.file_name();
-                if name.as_encoded_bytes().ends_with(b".pyc") {
-                    compiled.push([&cache, b"/".as_slice(), name.as_encoded_bytes()].concat());
+                let name = entry.file_name().into_encoded_bytes();
+                if name.ends_with(b".pyc") {
+                    compiled.push([&cache, b"/".as_slice(), &name].concat());
                 }
             }
         }
@@ -163,7 +148,7 @@ impl Repo {
     }
 
     /// The content of a path in a tree or commit, or `None` if there is no such file.
-    pub(crate) fn blob_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
+    pub(crate) fn blob_at(&self, tree: &str, path: &[u8]) -> Result<Option<Vec<u8>>> {
         self.objects().blob_at(tree, path)
     }
 }
@@ -171,30 +156,12 @@ impl Repo {
 /// The largest blob that is read although it has not the size of the file.
 const READ_AT_LEAST: u64 = 1 << 20;
 
-/// What is compared of a candidate that can be the same as its base: the entry, the digest of the file, and the size
-/// of the largest blob that can be it.
-fn comparable<'a>(
-    candidate: &'a Candidate,
-    on_disk: &OnDisk,
-) -> Option<(&'a Recorded, Digest, u64)> {
-    let base = candidate
-        .base
-        .as_ref()
-        .filter(|base| base.mode != GITLINK)?;
-    match on_disk {
-        OnDisk::File { digest, length, .. } => Some((base, *digest, READ_AT_LEAST.max(*length))),
-        OnDisk::Link { digest } => Some((base, *digest, READ_AT_LEAST)),
-        _ => None,
-    }
-}
-
 /// How much is read of all blobs together, in bytes.
 const BYTES: u64 = 1 << 30;
 
 /// Reads the blobs of a repository for one purpose, up to a limit.
 pub struct BlobReader<'r> {
     objects: ObjectReader<'r>,
-    left: Cell<u64>,
     repo: &'r Repo,
     /// Kept from the first blob on.
     open: OnceCell<Unsealed>,
@@ -204,57 +171,44 @@ impl Repo {
     /// A reader for the blobs of one purpose.
     pub fn blob_reader(&self) -> BlobReader<'_> {
         BlobReader {
-            objects: self.objects(),
-            left: Cell::new(BYTES),
+            // What Sprag has made itself is not limited.
+            objects: self.objects().within(BYTES),
             repo: self,
             open: OnceCell::new(),
         }
     }
 }
 
-impl BlobReader<'_> {
+impl<'r> BlobReader<'r> {
     /// Passes the content of a blob to `sink`.
     ///
     /// # Errors
     /// When it cannot be read, or is more than the reader may still read.
-    pub fn read(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<(), GitError> {
-        self.open()?;
-        let mut size = 0;
-        let mut content = |piece: Piece<'_>| {
+    pub fn read(&self, oid: &str, sink: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let found = self.objects()?.read(oid, u64::MAX, &mut |piece| {
             if let Piece::Content(bytes) = piece {
-                size += bytes.len() as u64;
                 sink(bytes);
             }
-        };
-        // What Sprag has made itself is not limited.
-        let own = self.objects.read_own(oid, u64::MAX, &mut content);
-        if own.is_some() {
+        })?;
+        if matches!(found, Found::Whole(_)) {
             return Ok(());
         }
-        let found = self.objects.read(oid, self.left.get(), &mut content)?;
-        self.left.set(self.left.get().saturating_sub(size));
-        match found {
-            Found::Whole(_) => Ok(()),
-            Found::Missing | Found::Other => Err(GitError::Malformed {
-                command: "cat-file",
-                what: format!("the blob {oid} is missing, too large, or not the one with this id"),
-            }),
-        }
+        let what = format!("the blob {oid} is missing, too large, or not the one with this id");
+        Err(GitError::malformed("cat-file", what))
     }
 
-    /// The content of a file or link in a tree, or `None` if there is neither. It does not count for the limit.
+    /// The content of a file or link in a tree, or `None` if there is neither.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn file_in(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>, GitError> {
-        self.open()?;
-        self.objects.blob_at(tree.as_str(), path)
+    pub fn file_in(&self, tree: &TreeId, path: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.objects()?.blob_at(tree.as_str(), path)
     }
 
-    fn open(&self) -> Result<(), GitError> {
+    fn objects(&self) -> Result<&ObjectReader<'r>> {
         if self.open.get().is_none() {
             let _ = self.open.set(self.repo.unseal_to_read()?);
         }
-        Ok(())
+        Ok(&self.objects)
     }
 }

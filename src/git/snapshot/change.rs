@@ -83,11 +83,13 @@ impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused => f.write_str("cannot be read"),
-            Self::TooLarge => write!(
-                f,
-                "was not read: the changed files have more than {} GiB together",
-                MAX_READ_BYTES >> 30
-            ),
+            Self::TooLarge => {
+                let most = MAX_READ_BYTES >> 30;
+                write!(
+                    f,
+                    "was not read: the changed files have more than {most} GiB together"
+                )
+            }
         }
     }
 }
@@ -117,15 +119,27 @@ pub struct RawSnapshot {
 impl RawSnapshot {
     /// The paths whose content differs from the earlier snapshot, in order.
     pub fn changed_since(&self, earlier: &Self) -> Vec<Vec<u8>> {
-        let now = self.entries.iter();
-        let differ = now.filter(|(path, entry)| earlier.entries.get(*path) != Some(entry));
-        let gone = earlier
-            .entries
-            .keys()
-            .filter(|path| !self.entries.contains_key(*path));
-        let mut paths: Vec<Vec<u8>> = differ.map(|(path, _)| path).chain(gone).cloned().collect();
-        paths.sort();
-        paths
+        let all: BTreeSet<&Vec<u8>> = self.entries.keys().chain(earlier.entries.keys()).collect();
+        let differs = |path: &&Vec<u8>| self.entries.get(*path) != earlier.entries.get(*path);
+        all.into_iter().filter(differs).cloned().collect()
+    }
+
+    /// All changes, including those that do not count as progress.
+    pub fn all_changes(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().chain(&self.uncounted)
+    }
+
+    /// All changes that are committed: not those that only a new rule ignores.
+    pub(crate) fn committed(&self) -> impl Iterator<Item = &Change> {
+        self.all_changes().filter(|change| !change.newly_ignored)
+    }
+
+    /// The changes that are committed and that can be read.
+    pub(crate) fn readable(&self) -> Vec<&Change> {
+        let committed = self.committed();
+        committed
+            .filter(|change| change.unreadable.is_none())
+            .collect()
     }
 }
 
@@ -177,10 +191,10 @@ impl Candidate {
         self.given_up |= other.given_up;
     }
 
-    pub(crate) fn given_up(path: Vec<u8>, base: Recorded) -> Self {
+    pub(crate) fn given_up(base: &Recorded, path: Vec<u8>) -> Self {
         Self {
             given_up: true,
-            ..Self::new(path, Some(base))
+            ..Self::new(path, Some(base.clone()))
         }
     }
 }
@@ -189,15 +203,13 @@ impl RawSnapshot {
     /// Every path that differs from the base, with its kind, including those that do not count as progress.
     /// No entry has an object id.
     pub fn changed_paths(&self) -> Vec<ChangedPath> {
-        let all = self.changes.iter().chain(&self.uncounted);
-        let kind = |change: &Change| self.entries.get(&change.path).map_or(0, |entry| entry.mode);
-        all.map(|change| ChangedPath {
+        let changed = |change: &Change| ChangedPath {
             path: change.path.clone(),
             before: 0,
-            after: kind(change),
+            after: self.entries.get(&change.path).map_or(0, |entry| entry.mode),
             oid: String::new(),
-        })
-        .collect()
+        };
+        self.all_changes().map(changed).collect()
     }
 
     /// The same with only those changes whose path is one of `these`, also if a new rule ignores them.
@@ -206,9 +218,9 @@ impl RawSnapshot {
         let mut only = self.clone();
         for changes in [&mut only.changes, &mut only.uncounted] {
             changes.retain(|change| these(&change.path));
-            changes
-                .iter_mut()
-                .for_each(|change| change.newly_ignored = false);
+            for change in changes {
+                change.newly_ignored = false;
+            }
         }
         only
     }

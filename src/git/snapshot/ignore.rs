@@ -1,14 +1,15 @@
 //! Applies the ignore rules of the base, so that an edited `.gitignore` hides nothing.
 
-use crate::git::bytes::{as_path, display_path, nul_fields, nul_joined};
-use crate::git::entries::split;
-use crate::git::error::{GitError, io_error};
+use crate::git::bytes::{display_path, nul_fields, nul_joined, nul_paths};
+use crate::git::entries::{directories_of, split};
+use crate::git::error::{Result, io_error};
+use crate::git::files::is_there;
 use crate::git::repo::Repo;
+use crate::git::snapshot::change::Candidate;
 use crate::git::snapshot::index_list::Layout;
 use crate::git::snapshot::listing::{Listed, RawDiff, Recorded, Status};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::os::unix::ffi::OsStrExt as _;
 
 /// Whether git reads ignore rules from this path, or could if it were a file.
 pub fn holds_ignore_rules(path: &[u8]) -> bool {
@@ -23,41 +24,42 @@ impl Repo {
         &self,
         staged: &[RawDiff],
         committed: &[RawDiff],
-    ) -> Result<Vec<(Vec<u8>, Recorded)>, GitError> {
+    ) -> Result<Vec<Candidate>> {
         let is_there = |path: &[u8]| {
-            let meta = self.real.work_tree.join(as_path(path)).symlink_metadata();
+            let meta = self.at(path).symlink_metadata();
             meta.is_ok_and(|meta| meta.is_file() || meta.is_symlink())
         };
-        let gone: BTreeMap<&[u8], &Recorded> = staged
-            .iter()
-            .chain(committed)
+        let all = staged.iter().chain(committed);
+        let gone: BTreeMap<&[u8], &Recorded> = all
             .filter(|diff| diff.status == b'D' && is_there(&diff.path))
             .map(|diff| (diff.path.as_slice(), &diff.before))
             .collect();
-        if gone.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ignored = self.ignored_among(gone.keys().copied())?.into_iter();
-        let known = ignored.filter_map(|path| {
-            let entry = (*gone.get(path.as_slice())?).clone();
-            Some((path, entry))
-        });
-        Ok(known.collect())
+        let ignored = self.ignored_among(gone.keys())?.into_iter();
+        let base = |path: Vec<u8>| Some(Candidate::given_up(gone.get(&*path)?, path));
+        Ok(ignored.filter_map(base).collect())
     }
 
     /// Those of these paths that the rules in the work tree ignore, tracked or not.
-    pub(crate) fn ignored_among<'p>(
+    pub(crate) fn ignored_among(
         &self,
-        paths: impl Iterator<Item = &'p [u8]>,
-    ) -> Result<BTreeSet<Vec<u8>>, GitError> {
+        paths: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<BTreeSet<Vec<u8>>> {
+        Ok(nul_paths(&self.check_ignore("-z", paths)?))
+    }
+
+    /// The answer of `git check-ignore`, or nothing for no paths.
+    fn check_ignore(
+        &self,
+        options: &str,
+        paths: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> Result<Vec<u8>> {
         let paths = nul_joined(paths);
         if paths.is_empty() {
-            return Ok(BTreeSet::new());
+            return Ok(Vec::new());
         }
-        let args = ["check-ignore", "--no-index", "-z", "--stdin"];
-        let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
-        let ignored = asked.stdin(paths).status()?;
-        Ok(nul_fields(&ignored.stdout).map(<[u8]>::to_vec).collect())
+        let call = self.git("check-ignore --no-index --stdin").words(options);
+        let asked = call.without_env("GIT_LITERAL_PATHSPECS").stdin(paths);
+        Ok(asked.status()?.stdout)
     }
 
     /// The paths among these that rules in the work tree ignore, with the file and the line of the rule:
@@ -65,14 +67,8 @@ impl Repo {
     ///
     /// # Errors
     /// When git does not say.
-    pub fn ignored_by(&self, paths: &[Vec<u8>]) -> Result<Vec<String>, GitError> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        let args = ["check-ignore", "--no-index", "--verbose", "-z", "--stdin"];
-        let asked = self.call().without_env("GIT_LITERAL_PATHSPECS").args(args);
-        let paths = nul_joined(paths.iter().map(Vec::as_slice));
-        let found = asked.stdin(paths).status()?.stdout;
+    pub fn ignored_by(&self, paths: &[Vec<u8>]) -> Result<Vec<String>> {
+        let found = self.check_ignore("--verbose -z", paths)?;
         let fields: Vec<&[u8]> = nul_fields(&found).collect();
         let sentence = |found: &[&[u8]]| {
             let &[file, line, _, path] = found else {
@@ -90,21 +86,13 @@ impl Repo {
 
     /// Untracked files that the ignore rules of the work tree hide, but not those of the base. It needs a
     /// second listing, which is made only if a `.gitignore` differs.
-    pub(crate) fn newly_ignored(
-        &self,
-        status: &Status,
-        layout: &Layout,
-        stray_rules: bool,
-    ) -> Result<Vec<Vec<u8>>, GitError> {
+    pub(crate) fn newly_ignored(&self, status: &Status, layout: &Layout) -> Result<Vec<Vec<u8>>> {
         let is_rules = |one: &Listed| split(&one.path).1 == b".gitignore";
-        if !stray_rules && !status.listed.iter().any(is_rules) {
+        if !self.has_stray_rules(layout) && !status.listed.iter().any(is_rules) {
             return Ok(Vec::new());
         }
-        let known: BTreeSet<&[u8]> = status
-            .listed
-            .iter()
-            .map(|one| one.path.as_slice())
-            .collect();
+        let known = status.listed.iter().map(|one| one.path.as_slice());
+        let known: BTreeSet<&[u8]> = known.collect();
         let mut hidden = self.untracked_by_base_rules(layout)?;
         hidden.retain(|path| !known.contains(path.as_slice()));
         Ok(hidden)
@@ -114,58 +102,44 @@ impl Repo {
     /// itself and the work. Directories without tracked files are exempt: tools hide their caches in this
     /// way.
     pub(crate) fn has_stray_rules(&self, layout: &Layout) -> bool {
-        let mut place = self.real.work_tree.as_os_str().as_bytes().to_vec();
-        place.push(b'/');
-        let top = place.len();
+        let mut rules = Vec::new();
         layout.directories.iter().any(|directory| {
-            place.truncate(top);
+            rules.clear();
+            rules.extend_from_slice(directory);
             if !directory.is_empty() {
-                place.extend_from_slice(directory);
-                place.push(b'/');
+                rules.push(b'/');
             }
-            place.extend_from_slice(b".gitignore");
-            let is_known = layout.ignore_files.contains_key(&place[top..]);
-            !is_known && as_path(&place).symlink_metadata().is_ok()
+            rules.extend_from_slice(b".gitignore");
+            !layout.ignore_files.contains_key(&rules) && is_there(&self.at(&rules))
         })
     }
 
     /// Untracked files according to the ignore rules of the base, without nested repositories.
-    pub(crate) fn untracked_by_base_rules(
-        &self,
-        layout: &Layout,
-    ) -> Result<Vec<Vec<u8>>, GitError> {
-        let tmp = self.private.root.join("tmp");
-        let rules = tempfile::NamedTempFile::new_in(&tmp).map_err(io_error("create", &tmp))?;
-        let text = match layout.ignore_rules.get() {
-            Some(text) => text,
-            None => {
-                let text = self.base_rules(layout)?;
-                layout.ignore_rules.get_or_init(|| text)
-            }
-        };
+    pub(crate) fn untracked_by_base_rules(&self, layout: &Layout) -> Result<Vec<Vec<u8>>> {
+        let rules = self.private.scratch_file()?;
+        let text = self.base_rules(layout)?;
         fs::write(rules.path(), text).map_err(io_error("write", rules.path()))?;
-        let args = ["ls-files", "--others", "-z", "-X"];
-        let listed = self.call().args(args).args([rules.path()]).run()?.stdout;
+        let listed = self
+            .git("ls-files --others -z -X")
+            .arg(rules.path())
+            .stdout()?;
         let files = nul_fields(&listed).filter(|path| !path.ends_with(b"/"));
         Ok(files.map(<[u8]>::to_vec).collect())
     }
 
     /// All rules of the base as one list, lowest precedence first.
-    fn base_rules(&self, layout: &Layout) -> Result<Vec<u8>, GitError> {
+    fn base_rules(&self, layout: &Layout) -> Result<Vec<u8>> {
         let info = self.private.git_dir().join("info");
         let mut rules = Vec::new();
         for name in ["global-exclude", "exclude"] {
             rules.extend(fs::read(info.join(name)).unwrap_or_default());
             rules.push(b'\n');
         }
-        let mut files: Vec<(&[u8], &String)> = layout
-            .ignore_files
-            .iter()
-            .map(|(path, oid)| (split(path).0, oid))
-            .collect();
-        files.sort_by_key(|(directory, _)| depth(directory));
+        let mut files: Vec<(&Vec<u8>, &String)> = layout.ignore_files.iter().collect();
+        files.sort_by_key(|(path, _)| directories_of(path).count());
         let reader = self.objects();
-        for (directory, oid) in files {
+        for (path, oid) in files {
+            let directory = split(path).0;
             let content = reader.blob(oid)?.unwrap_or_default();
             for line in content.split(|byte| *byte == b'\n') {
                 rules.extend(anchored(directory, line));
@@ -173,14 +147,6 @@ impl Repo {
             }
         }
         Ok(rules)
-    }
-}
-
-fn depth(directory: &[u8]) -> usize {
-    if directory.is_empty() {
-        0
-    } else {
-        1 + directory.iter().filter(|byte| **byte == b'/').count()
     }
 }
 
@@ -206,14 +172,9 @@ fn anchored(directory: &[u8], line: &[u8]) -> Vec<u8> {
 }
 
 fn escaped(directory: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(directory.len());
-    for byte in directory {
-        if matches!(byte, b'*' | b'?' | b'[' | b'\\') {
-            text.push(b'\\');
-        }
-        text.push(*byte);
-    }
-    text
+    let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
+    let escape = |byte: &u8| is_special(byte).then_some(b'\\').into_iter().chain([*byte]);
+    directory.iter().flat_map(escape).collect()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use crate::git::bytes::{display_path, fields_and_path};
 use crate::git::command::Call;
 use crate::git::entries::split;
-use crate::git::error::GitError;
+use crate::git::error::{GitError, Result};
 use crate::git::snapshot::listing::{GITLINK, SYMLINK};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex};
 
 /// What matters of an index beyond the paths that differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,8 +19,6 @@ pub(crate) struct Layout {
     pub(crate) attribute_files: BTreeSet<Vec<u8>>,
     /// All symbolic links.
     pub(crate) links: BTreeSet<Vec<u8>>,
-    /// All ignore rules as one list, computed on first use.
-    pub(crate) ignore_rules: OnceLock<Vec<u8>>,
     /// Every directory that contains tracked files at any depth. The top directory is the empty path.
     pub(crate) directories: BTreeSet<Vec<u8>>,
 }
@@ -35,20 +33,29 @@ pub(crate) struct IndexRead {
     pub(crate) skipped: Vec<Vec<u8>>,
 }
 
+/// The layout of one base, by its tree.
+pub(crate) type LayoutCache = Mutex<Option<(String, Arc<Layout>)>>;
+
 /// Reads the index that `call` uses.
-pub(crate) fn read_index(call: Call<'_>) -> Result<IndexRead, GitError> {
-    parse(&call.args(["ls-files", "-s", "-v", "-z"]).run()?.stdout)
+pub(crate) fn read_index(call: Call<'_>) -> Result<IndexRead> {
+    parse(&call.words("ls-files -s -v -z").stdout()?)
 }
 
-fn parse(listed: &[u8]) -> Result<IndexRead, GitError> {
+/// Parses lines of `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
+/// assume-unchanged bit.
+fn parse(listed: &[u8]) -> Result<IndexRead> {
     let mut read = IndexRead::default();
     read.layout.directories.insert(Vec::new());
     for line in listed.split_inclusive(|byte| *byte == 0) {
-        let fields = line.strip_suffix(b"\0").and_then(staged_line);
-        let (tag, mode, oid, path) = fields.ok_or_else(|| GitError::Malformed {
-            command: "ls-files",
-            what: display_path(line),
-        })?;
+        let fields = line.strip_suffix(b"\0").and_then(|line| {
+            let (mut fields, path) = fields_and_path(line)?;
+            let tag = *fields.next()?.as_bytes().first()?;
+            let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
+            Some((tag, mode, fields.next()?.to_owned(), path))
+        });
+        let Some((tag, mode, oid, path)) = fields else {
+            return Err(GitError::malformed("ls-files", display_path(line)));
+        };
         let is_skipped = tag.eq_ignore_ascii_case(&b'S');
         if tag.is_ascii_lowercase() {
             read.assumed.push(path.to_vec());
@@ -63,29 +70,18 @@ fn parse(listed: &[u8]) -> Result<IndexRead, GitError> {
             layout.links.insert(path.to_vec());
         }
         if mode == GITLINK && !is_skipped {
-            layout.gitlinks.insert(path.to_vec(), oid.to_owned());
+            layout.gitlinks.insert(path.to_vec(), oid);
         } else if name == b".gitattributes" {
             layout.attribute_files.insert(path.to_vec());
         } else if name == b".gitignore" {
-            layout.ignore_files.insert(path.to_vec(), oid.to_owned());
+            layout.ignore_files.insert(path.to_vec(), oid);
         }
     }
     Ok(read)
 }
 
-/// Parses `tag mode oid stage TAB path`. The tag `S` is the skip-worktree bit, and a lower-case letter is the
-/// assume-unchanged bit.
-fn staged_line(line: &[u8]) -> Option<(u8, u32, &str, &[u8])> {
-    let (mut fields, path) = fields_and_path(line)?;
-    let tag = *fields.next()?.as_bytes().first()?;
-    let mode = u32::from_str_radix(fields.next()?, 8).ok()?;
-    Some((tag, mode, fields.next()?, path))
-}
-
-pub(crate) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, directory: &[u8]) {
-    let mut directory = directory;
-    while !directories.contains(directory) {
-        directories.insert(directory.to_vec());
+pub(crate) fn add_directories(directories: &mut BTreeSet<Vec<u8>>, mut directory: &[u8]) {
+    while directories.insert(directory.to_vec()) {
         directory = split(directory).0;
     }
 }
@@ -117,7 +113,6 @@ mod tests {
             ignore_files: BTreeMap::from([(b".gitignore".to_vec(), "aa".to_owned())]),
             attribute_files: BTreeSet::from([b"a/.gitattributes".to_vec()]),
             links: BTreeSet::from([b"a/link".to_vec()]),
-            ignore_rules: OnceLock::new(),
             directories: directories.map(<[u8]>::to_vec).into(),
         };
         assert_eq!(parse(list).unwrap().layout, expected);

@@ -1,10 +1,13 @@
 //! Properties of the base that matter beyond the paths that differ.
 
 use crate::git::entries::split;
-use crate::git::error::GitError;
+use crate::git::error::Result;
+use crate::git::files::is_there;
 use crate::git::repo::Repo;
 use crate::git::snapshot::index_list::{Layout, add_directories, read_index};
 use crate::git::snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
+use git2::{Repository, RepositoryOpenFlags, StatusOptions};
+use std::ffi::OsStr;
 use std::sync::{Arc, PoisonError};
 
 impl Repo {
@@ -17,12 +20,10 @@ impl Repo {
         })
     }
 
-    pub(crate) fn layout(&self) -> Result<Arc<Layout>, GitError> {
-        let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn layout(&self) -> Result<Arc<Layout>> {
+        let mut cached = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
         let tree = &self.private.state.base_tree;
-        if let Some((of, layout)) = cached.as_ref()
-            && of == tree
-        {
+        if let Some((_, layout)) = cached.as_ref().filter(|(of, _)| of == tree) {
             return Ok(Arc::clone(layout));
         }
         let layout = Arc::new(read_index(self.call())?.layout);
@@ -35,31 +36,42 @@ impl Repo {
     pub(crate) fn carry_layout(&self, tree: &str, changed: &[ChangedPath]) {
         let is_plain = |change: &ChangedPath| {
             let kinds = [change.before, change.after];
-            let is_rules =
-                [b".gitignore".as_slice(), b".gitattributes"].contains(&split(&change.path).1);
-            let is_listed = kinds.iter().any(|kind| [GITLINK, SYMLINK].contains(kind));
-            change.after != 0 && !is_listed && !is_rules
+            let rules = [b".gitignore".as_slice(), b".gitattributes"];
+            change.after != 0
+                && !kinds.iter().any(|kind| [GITLINK, SYMLINK].contains(kind))
+                && !rules.contains(&split(&change.path).1)
         };
-        let mut cached = self.layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.layout.lock().unwrap_or_else(PoisonError::into_inner);
         let base = &self.private.state.base_tree;
-        let Some((of, layout)) = cached.as_mut().filter(|(of, _)| of == base) else {
+        let known = cached.as_mut().filter(|(of, _)| of == base);
+        let Some((of, layout)) = known.filter(|_| changed.iter().all(is_plain)) else {
             return;
         };
-        if !changed.iter().all(is_plain) {
-            return;
-        }
-        let missing: Vec<&[u8]> = changed
-            .iter()
-            .map(|change| split(&change.path).0)
-            .filter(|directory| !layout.directories.contains(*directory))
-            .collect();
-        if !missing.is_empty() {
-            let mut wider = Layout::clone(layout);
-            for directory in missing {
-                add_directories(&mut wider.directories, directory);
+        for change in changed {
+            let directory = split(&change.path).0;
+            if !layout.directories.contains(directory) {
+                add_directories(&mut Arc::make_mut(layout).directories, directory);
             }
-            *layout = Arc::new(wider);
         }
         tree.clone_into(of);
+    }
+
+    /// Submodules with changed or new files inside, as far as libgit2 can tell, which runs no programs. git would run
+    /// those that a submodule's own configuration names.
+    pub fn dirty_submodules(&self) -> Vec<Vec<u8>> {
+        let Ok(layout) = self.layout() else {
+            return Vec::new();
+        };
+        let is_dirty = |path: &&Vec<u8>| self.is_dirty_inside(path).unwrap_or(false);
+        layout.gitlinks.keys().filter(is_dirty).cloned().collect()
+    }
+
+    fn is_dirty_inside(&self, path: &[u8]) -> Option<bool> {
+        let none: [&OsStr; 0] = [];
+        let place = Some(self.at(path)).filter(|place| is_there(&place.join(".git")))?;
+        let inside = Repository::open_ext(place, RepositoryOpenFlags::NO_SEARCH, none).ok()?;
+        let mut options = StatusOptions::new();
+        options.include_untracked(true).exclude_submodules(true);
+        Some(!inside.statuses(Some(&mut options)).ok()?.is_empty())
     }
 }

@@ -129,10 +129,7 @@ fn only_a_line_of_commits_from_the_expected_one_is_taken() {
         );
     }
     let unknown = RevId("1".repeat(40));
-    assert!(matches!(
-        repo.unbundle(&bundle, &unknown),
-        Err(BundleError::NoBase(_))
-    ));
+    assert!(refusal(&repo, &bundle, &unknown).contains("check it out"));
 }
 
 #[test]
@@ -156,10 +153,7 @@ fn a_damaged_or_oversized_bundle_is_refused() {
     let mut many = whole.clone();
     many[pack + 8] = 0xff;
     fs::write(&bundle, &many).unwrap();
-    assert!(matches!(
-        repo.unbundle(&bundle, &base),
-        Err(BundleError::TooLarge("objects"))
-    ));
+    assert!(refusal(&repo, &bundle, &base).contains("more objects than"));
     let mut filtered = b"# v3 git bundle\n@filter=blob:none\n".to_vec();
     filtered.extend_from_slice(&whole[b"# v2 git bundle\n".len()..]);
     fs::write(&bundle, &filtered).unwrap();
@@ -168,10 +162,7 @@ fn a_damaged_or_oversized_bundle_is_refused() {
         .unwrap()
         .set_len(200 << 20)
         .unwrap();
-    assert!(matches!(
-        repo.unbundle(&bundle, &base),
-        Err(BundleError::TooLarge("bytes"))
-    ));
+    assert!(refusal(&repo, &bundle, &base).contains("more bytes than"));
     fs::remove_file(&bundle).unwrap();
     std::os::unix::fs::symlink("/etc/hostname", &bundle).unwrap();
     assert!(matches!(
@@ -240,7 +231,7 @@ fn a_change_is_told_as_the_api_takes_it_or_not_at_all() {
         let before = rev(f, "HEAD");
         let after = f.commit(message);
         match f.repo.changes(&before, &after) {
-            Err(ApiChangesError::NotExpressible { why }) => why,
+            Err(ApiChangesError::NotExpressible(why)) => why,
             other => panic!("{message}: {other:?}"),
         }
     };

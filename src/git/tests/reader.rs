@@ -3,7 +3,7 @@
 use super::support::*;
 use crate::git::GitError;
 use crate::git::objects::loose::{ObjectName, loose_path};
-use crate::git::private::extent::{Counter, Extent};
+use crate::git::objects::reader::{Counted, Extent};
 use crate::git::snapshot::listing::{RawDiff, parse_raw};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -64,20 +64,21 @@ fn two_commits(format: &str) -> (Worktree, [String; 2]) {
 fn the_files_that_differ_are_counted_as_git_lists_them() {
     for format in ["--object-format=sha1", "--object-format=sha256"] {
         let (g, commits) = two_commits(format);
-        let listed = diff_of_git(&g, &commits, &[]);
+        let listed = diff_of_git(&g, &commits, &["-t"]);
         let longest = listed.iter().map(|diff| diff.path.len()).max();
         let repo = g.open();
         let reader = repo.objects();
-        let mut counter = Counter::new(&reader);
+        let mut counted = Counted::new();
         let [from, to] = commits.each_ref().map(String::as_str);
-        let extent = counter.differing(Some(from), to).unwrap();
+        let extent = reader.extent(Some(from), to, &mut counted).unwrap();
         assert_eq!(extent.files, listed.len() as u64);
         assert_eq!(Some(extent.path), longest);
-        let back = counter.differing(Some(to), from).unwrap();
+        let back = reader.extent(Some(to), from, &mut counted).unwrap();
         assert_eq!(back.files, extent.files);
-        assert_eq!(counter.differing(Some(to), to).unwrap(), Extent::default());
-        let all = g.git(&["ls-tree", "-r", "--name-only", to]);
-        let whole = counter.differing(None, to).unwrap();
+        let same = reader.extent(Some(to), to, &mut counted).unwrap();
+        assert_eq!(same, Extent::default());
+        let all = g.git(&["ls-tree", "-r", "-t", "--name-only", to]);
+        let whole = reader.extent(None, to, &mut counted).unwrap();
         assert_eq!(whole.files, all.lines().count() as u64);
     }
 }
@@ -100,7 +101,7 @@ fn trees_that_contain_each_other_are_counted_and_not_listed() {
     }
     let repo = g.open();
     let reader = repo.objects();
-    let extent = Counter::new(&reader).differing(None, &tree).unwrap();
+    let extent = reader.extent(None, &tree, &mut Counted::new()).unwrap();
     let expected = Extent {
         files: u64::MAX,
         path: 161,
@@ -292,7 +293,7 @@ fn trees_inside_of_trees_without_end_are_refused() {
     let reader = repo.objects();
     let refused = reader.diff(Some(&leaf), &deep, false).unwrap_err();
     assert!(refused.to_string().ends_with("is too deep in other trees"));
-    assert!(Counter::new(&reader).differing(None, &deep).is_err());
+    assert!(reader.extent(None, &deep, &mut Counted::new()).is_err());
 }
 
 /// An entry of a tree: the numbers of its mode, its name, and its blob or subtree.

@@ -168,7 +168,8 @@ fn a_branch_is_never_rewritten() {
         "{odd:?}"
     );
     let odd = push(&f, &o, &spec("main", &RevId("--force".to_owned()), None));
-    assert!(matches!(odd, Err(RemoteError::BadId(_))), "{odd:?}");
+    let odd = odd.unwrap_err().to_string();
+    assert!(odd.contains("is not the id of a commit"), "{odd}");
     assert_eq!(o.at("main"), one);
 }
 
@@ -201,6 +202,10 @@ fn a_missing_remote_is_a_refusal_and_a_cancelled_question_ends() {
     }
 }
 
+fn is_refused<T>(done: &Result<T, SwitchError>, why: &str) -> bool {
+    matches!(done, Err(SwitchError::Refused(said)) if said.contains(why))
+}
+
 #[test]
 fn only_a_clean_work_tree_is_switched() {
     let mut f = Worktree::new().start();
@@ -209,7 +214,10 @@ fn only_a_clean_work_tree_is_switched() {
     let main = BranchName::parse("main").unwrap();
     f.write("a", "dirty\n");
     let refused = f.repo.switch_to(&o.remote, &main, &to, &Cancel::new());
-    assert!(matches!(refused, Err(SwitchError::Dirty(_))), "{refused:?}");
+    assert!(
+        is_refused(&refused, "uncommitted changes: a"),
+        "{refused:?}"
+    );
     f.write("a", "a\n");
     f.write(".git/info/exclude", "/ignored\n");
     let mut f = f.start_again();
@@ -217,7 +225,7 @@ fn only_a_clean_work_tree_is_switched() {
     let before = f.head();
     let refused = f.repo.switch_to(&o.remote, &main, &to, &Cancel::new());
     assert!(
-        matches!(refused, Err(SwitchError::InTheWay(_))),
+        is_refused(&refused, "not under version control"),
         "{refused:?}"
     );
     assert_eq!((f.head(), f.read("ignored").as_str()), (before, "mine\n"));
@@ -267,7 +275,7 @@ fn a_move_cut_off_after_the_branch_moved_is_finished() {
     f.git(&["update-ref", "HEAD", &theirs.0]);
     let elsewhere = f.repo.move_to(&intent, &Exempt::default());
     assert!(
-        matches!(elsewhere, Err(SwitchError::HeadMoved { .. })),
+        is_refused(&elsewhere, "not where it was left"),
         "{elsewhere:?}"
     );
 }

@@ -2,7 +2,7 @@
 
 use super::support::*;
 use crate::git::ChangeKind::*;
-use crate::git::private::head::HeadState;
+use crate::git::private::calls::HeadState;
 use crate::git::{CommitRequest, Environment, Real, Repo, Stage, discover};
 use crate::permit::Committable;
 use std::fs;
@@ -78,7 +78,7 @@ fn a_tree_that_was_seen_before_costs_few_commands() {
     asked.sort();
     assert_eq!(
         (again, asked.join(" ")),
-        (expected.clone(), "rev-parse status".to_owned())
+        (expected.clone(), "diff-index rev-parse status".to_owned())
     );
     g.git(&["add", "a"]);
     let (staged, mut asked) = counted.commands(|| changes(&repo));

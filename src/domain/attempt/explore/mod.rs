@@ -2,13 +2,14 @@
 //! them, and checks the properties that must always hold.
 
 mod crashes;
+mod digest;
 mod properties;
 mod world;
 
 use super::*;
 use crate::assess::AssessmentKind as K;
-use crate::digest::{BuildDigest, Digest};
 use crate::settings::{Baseline, KnownFailures, ProveNewTests, TestChangePolicy};
+use digest::{BuildDigest, Digest};
 use properties::{Effects, check};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
