@@ -6,8 +6,7 @@ mod limits;
 mod pipes;
 
 use crate::git::bytes::nul_joined;
-use crate::git::error::{GitError, Result};
-use crate::git::filters::said::refuse_failed_filter;
+use crate::git::error::{GitError, Result, refuse_failed_filter};
 use crate::process::{Cancel, is_executable, while_nothing_starts};
 use crate::sandbox::{Launch, OWN_PROGRAM, Policy};
 

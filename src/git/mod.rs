@@ -62,7 +62,7 @@ pub use repo::Repo;
 pub use snapshot::blobs::BlobReader;
 pub use snapshot::change::{Change, ChangeKind, Exempt, PlanExempt, RawSnapshot};
 pub use snapshot::contents::OwnCommit;
-pub use snapshot::ignore::holds_ignore_rules;
+pub use snapshot::layout::holds_ignore_rules;
 pub use snapshot::listing::{ChangedPath, GITLINK, SYMLINK};
 pub use survey::{
     Checkout, GitVersion, Nested, UncommittedChanges, checkout, git_version, history, identity_of,

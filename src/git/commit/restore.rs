@@ -9,7 +9,7 @@ use crate::git::files::{is_absence, is_directory};
 use crate::git::remote::names::ref_component;
 use crate::git::repo::Repo;
 use crate::git::snapshot::change::{Change, ChangeKind, Exempt};
-use crate::git::snapshot::ignore::holds_ignore_rules;
+use crate::git::snapshot::layout::holds_ignore_rules;
 use std::fs;
 
 /// Why HEAD goes back, for its log.

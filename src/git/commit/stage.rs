@@ -8,9 +8,8 @@ use crate::git::commit::request::{
     StagedTree, hex,
 };
 use crate::git::entries::{OnDisk, PathInspector, inspect_all, split};
-use crate::git::error::Result;
+use crate::git::error::{IGNORED, Result};
 use crate::git::files::copy_index;
-use crate::git::filters::said::IGNORED;
 use crate::git::preflight::Operation;
 use crate::git::private::config::{signing_file, with_configuration};
 use crate::git::repo::Repo;

@@ -3,9 +3,8 @@
 use crate::git::bytes::{as_path, display_path, fields_and_path, nul_fields};
 use crate::git::command::Call;
 use crate::git::commit::stage::{Target, record};
-use crate::git::error::{GitError, Result, io_error};
+use crate::git::error::{GitError, IGNORED, Result, io_error, refuse_failed_filter};
 use crate::git::files::{copy_index, make_dir, metadata, replace_file_by, write};
-use crate::git::filters::said::{IGNORED, refuse_failed_filter};
 use crate::git::filters::{Scratch, object_store};
 use crate::git::objects::stores::import_object;
 use crate::git::remote::names::is_id;

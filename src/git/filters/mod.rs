@@ -7,7 +7,6 @@
 //! the work tree: [`checkin`] and [`checkout`] take contents from its directory.
 
 mod checkout;
-pub(crate) mod said;
 
 use crate::git::bytes::nul_ended;
 use crate::git::command::Call;

@@ -3,7 +3,6 @@
 pub(crate) mod blobs;
 pub(crate) mod change;
 pub(crate) mod contents;
-pub(crate) mod ignore;
 pub(crate) mod index_list;
 pub(crate) mod layout;
 pub(crate) mod listing;

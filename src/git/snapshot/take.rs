@@ -81,9 +81,9 @@ impl Repo {
         };
         let unmerged = staged.iter().filter(|diff| diff.status == b'U');
         let unmerged: BTreeSet<Vec<u8>> = unmerged.map(|diff| diff.path.clone()).collect();
-        let base = &self.private.state;
+        let state = &self.private.state;
         let committed = match &head.oid {
-            Some(oid) if head.oid != base.base => self.diff_trees(&base.base_tree, oid)?,
+            Some(oid) if head.oid != state.base => self.diff_trees(&state.base_tree, oid)?,
             _ => Vec::new(),
         };
         let newly_ignored = self.newly_ignored(&status, &layout)?;
