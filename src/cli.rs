@@ -3,7 +3,7 @@
 pub use crate::settings::args::{Common, FlagsOf, Output, RunArgs, SettingFlags};
 
 use crate::report::Format;
-use crate::settings::args::SelectedKeys;
+use crate::settings::args::{DEMO, INTEGRATE, PUBLISH};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -23,13 +23,10 @@ pub struct Cli {
 /// The version, with the commit and its date if the build was given them.
 fn version() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    match (
-        option_env!("SPRAG_COMMIT"),
-        option_env!("SPRAG_COMMIT_DATE"),
-    ) {
-        (Some(commit), Some(date)) => format!("{version} ({commit} {date})"),
-        _ => version.to_owned(),
-    }
+    let commit = option_env!("SPRAG_COMMIT").zip(option_env!("SPRAG_COMMIT_DATE"));
+    commit.map_or(version.to_owned(), |(commit, date)| {
+        format!("{version} ({commit} {date})")
+    })
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -98,11 +95,7 @@ pub struct DemoArgs {
     pub output: Output,
     /// What else can be set.
     #[command(flatten)]
-    pub settings: FlagsOf<DemoArgs>,
-}
-
-impl SelectedKeys for DemoArgs {
-    const KEYS: &'static [&'static str] = &["events", "color"];
+    pub settings: FlagsOf<DEMO>,
 }
 
 /// `sprag ask`.
@@ -238,11 +231,7 @@ pub struct PublishArgs {
     pub common: Common,
     /// What else can be set.
     #[command(flatten)]
-    pub settings: FlagsOf<PublishArgs>,
-}
-
-impl SelectedKeys for PublishArgs {
-    const KEYS: &'static [&'static str] = &["pull_request", "report"];
+    pub settings: FlagsOf<PUBLISH>,
 }
 
 /// `sprag matrix`.
@@ -279,31 +268,7 @@ pub struct IntegrateArgs {
     pub output: Output,
     /// What else can be set.
     #[command(flatten)]
-    pub settings: FlagsOf<IntegrateArgs>,
-}
-
-impl SelectedKeys for IntegrateArgs {
-    const KEYS: &'static [&'static str] = &[
-        "verify",
-        "verify_timeout",
-        "verify_env",
-        "flaky_reruns",
-        "deadline",
-        "sandbox",
-        "sandbox_write",
-        "keep_going",
-        "protected_paths",
-        "push",
-        "pull_request",
-        "commit_via",
-        "dispatch_workflows",
-        "report",
-        "name",
-        "status_comment",
-        "events",
-        "color",
-        "run_dir",
-    ];
+    pub settings: FlagsOf<INTEGRATE>,
 }
 
 /// `sprag report`.

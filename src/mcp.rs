@@ -338,10 +338,5 @@ pub fn shown(text: &str) -> String {
 
 /// Why no answer came.
 fn why(error: TransportError) -> String {
-    match error {
-        TransportError::Late => LATE.to_owned(),
-        TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why) => {
-            why
-        }
-    }
+    error.text_or(LATE)
 }

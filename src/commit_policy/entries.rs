@@ -171,9 +171,8 @@ pub fn judge_text(
         contents,
         held: BTreeMap::new(),
     };
-    let mut found = detector.search();
-    found.read(text);
-    let seen = found.end().into_iter().filter(|seen| !search.is_held(seen));
+    let seen = detector.find(text).into_iter();
+    let seen = seen.filter(|seen| !search.is_held(seen));
     let names: BTreeSet<String> = seen.map(|seen| seen.name).collect();
     let mut findings = Findings::default();
     if !names.is_empty() {
@@ -209,9 +208,7 @@ impl Search<'_> {
     }
 
     fn names(&mut self, detector: &Detector, entry: &ChangedPath, findings: &mut Findings) {
-        let mut found = detector.search();
-        found.read(&entry.path);
-        for seen in found.end() {
+        for seen in detector.find(&entry.path) {
             if !self.is_held(&seen) {
                 let place = findings.secrets.entry("the name of a file".to_owned());
                 place.or_default().insert(seen.name);
@@ -232,9 +229,7 @@ impl Search<'_> {
         // The value may be encoded or escaped, so the search is repeated in the earlier version of the
         // file.
         if let Some(before) = self.contents.before(&entry.path) {
-            let mut known = detector.search();
-            known.read(&before);
-            let known = known.end();
+            let known = detector.find(&before);
             seen.retain(|seen| !known.contains(seen));
         }
         if !seen.is_empty() {

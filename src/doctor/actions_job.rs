@@ -8,11 +8,11 @@ use crate::domain::settings::{PullRequest, Report, Resolved};
 use crate::domain::trigger::place::Place;
 use crate::github::actions_environment;
 use crate::github::api::{
-    Area, Client, Error, Limits, PermissionState, RateLimit, Settings, Survey,
+    Area, Client, Error, ErrorKind, Limits, PermissionState, RateLimit, Settings, Survey,
 };
 use crate::settings::inputs;
 use secrecy::SecretString;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Time limit for all requests together.
 const OVERALL: Duration = Duration::from_secs(10);
@@ -140,10 +140,10 @@ impl Job<'_> {
             token: SecretString::from(token.to_owned()),
             limits: LIMITS,
         };
-        let client = Client::new(settings, &actions_environment::network(context))?
-            .with_deadline(Instant::now() + OVERALL);
-        let survey = client.repo(&place.repository)?.survey().await?;
-        let identity = client.identity().await.ok();
+        let client = Client::new(settings, &actions_environment::network(context))?;
+        let repo = client.repo(&place.repository)?.within(OVERALL);
+        let survey = repo.survey().await?;
+        let identity = repo.identity().await.ok();
         self.login = identity
             .filter(|identity| !identity.assumed)
             .map(|identity| identity.login);
@@ -188,7 +188,9 @@ impl Job<'_> {
                 "give the step `env: GITHUB_TOKEN: ${{ github.token }}`, or the action its `github-token`",
             );
         };
-        if let Some(Err(error @ Error::Unauthorised { .. })) = &self.survey {
+        if let Some(Err(error)) = &self.survey
+            && error.kind == ErrorKind::Unauthorised
+        {
             return Finding::fail(CHECK, error.to_string(), JOBS);
         }
         let found = match &self.login {
@@ -233,12 +235,12 @@ impl Job<'_> {
             }
             Some(Err(error)) => error,
         };
-        match error {
-            Error::Unauthorised { .. } => [
+        match error.kind {
+            ErrorKind::Unauthorised => [
                 answers(),
                 Finding::unknown(REPOSITORY, format!("{name}: not shown to this token")),
             ],
-            Error::Forbidden { .. } | Error::NotFound { .. } => [
+            ErrorKind::Forbidden | ErrorKind::NotFound => [
                 answers(),
                 Finding::fail(
                     REPOSITORY,

@@ -12,7 +12,7 @@ use crate::domain::sandbox::Level;
 use crate::domain::settings::{Report, Resolved, Sandbox};
 use crate::error::Error;
 use crate::git::UncommittedChanges;
-use crate::github::api::{Area, Error as ApiError};
+use crate::github::api::{Area, Error as ApiError, ErrorKind};
 use crate::http::{Fault, ProxyInUse};
 use crate::run::begin::requirements::MissingProgram;
 use finding::judged;
@@ -31,9 +31,10 @@ fn state(check: &str, settings: &Resolved, change: impl FnOnce(&mut Job<'_>)) ->
 }
 
 fn away() -> ApiError {
-    ApiError::Unreachable {
+    ApiError {
         what: "GET /repos".into(),
-        why: "GitHub said no".into(),
+        kind: ErrorKind::Unreachable,
+        message: "GitHub said no".into(),
     }
 }
 
@@ -192,7 +193,8 @@ fn github_is_needed_where_something_was_asked_of_it() {
     }
     let wrong = state("token", &defaults, |job| {
         job.asks = None;
-        job.survey = Some(Err(ApiError::Unauthorised {
+        job.survey = Some(Err(ApiError {
+            kind: ErrorKind::Unauthorised,
             what: "GET /repos".into(),
             message: "GitHub said no".into(),
         }));
@@ -336,7 +338,6 @@ fn the_way_to_each_server_is_told_and_a_setting_that_cannot_be_used_is_a_failure
     let proxy = ProxyInUse {
         proxy: "http://p:3128".into(),
         variable: "HTTPS_PROXY",
-        is_https: false,
     };
     let fault = || Fault("it cannot be used".into());
     let mut routes = vec![

@@ -1,6 +1,7 @@
 //! MCP servers that the configuration declares for every agent.
 
 use crate::pattern::Pattern;
+use crate::text::has_word;
 use crate::text_error::Fault;
 use crate::yaml::{Node, read};
 use serde_json::{Value as Json, json};
@@ -59,14 +60,14 @@ impl McpServer {
     }
 }
 
-/// The variables that hold the headers of servers, which are credentials.
+/// Variables that are passed on to servers and hold no credential.
+const ORDINARY: &str =
+    "HOME LANG LC_ALL LOGNAME NODE_ENV NODE_PATH PATH PWD PYTHONPATH SHELL TERM TMPDIR TZ USER";
+
+/// The variables that servers are given as credentials, whatever their names are.
 pub fn credentials(servers: &[McpServer]) -> Vec<&str> {
-    let by_url = |server: &&McpServer| matches!(server.kind, McpKind::Url { .. });
-    servers
-        .iter()
-        .filter(by_url)
-        .flat_map(McpServer::variables)
-        .collect()
+    let all = servers.iter().flat_map(McpServer::variables);
+    all.filter(|name| !has_word(ORDINARY, name)).collect()
 }
 
 /// Reads `mcp`: a mapping of names to servers.
@@ -212,6 +213,7 @@ mod tests {
         };
         assert_eq!(servers[1].kind, expected);
         assert_eq!(servers[1].variables(), ["WEB_AUTH"]);
+        assert_eq!(super::credentials(&servers), ["DOCS_TOKEN", "WEB_AUTH"]);
     }
 
     #[test]

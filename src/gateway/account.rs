@@ -52,13 +52,11 @@ impl Spent {
     }
 
     fn replace(&mut self, old: Self, new: Self) {
-        let count = |sum: &mut u64, old: u64, new: u64| {
-            *sum = sum.saturating_sub(old).saturating_add(new);
-        };
-        count(&mut self.sent, old.sent, new.sent);
-        count(&mut self.cached, old.cached, new.cached);
-        count(&mut self.received, old.received, new.received);
-        count(&mut self.requests, old.requests, new.requests);
+        let count = |sum: u64, old: u64, new: u64| sum.saturating_sub(old).saturating_add(new);
+        self.sent = count(self.sent, old.sent, new.sent);
+        self.cached = count(self.cached, old.cached, new.cached);
+        self.received = count(self.received, old.received, new.received);
+        self.requests = count(self.requests, old.requests, new.requests);
         self.cost_usd += new.cost_usd - old.cost_usd;
     }
 }
@@ -125,23 +123,15 @@ impl Ledger {
         let mut state = self.lock();
         let tokens = state.spent.tokens().saturating_sub(state.before.tokens());
         let cost = state.spent.cost_usd - state.before.cost_usd;
-        let refused = match (state.limits.tokens, state.limits.cost_usd) {
-            (Some(limit), _) if tokens >= limit => {
-                format!(
-                    "the token limit is reached within this turn: {tokens} of {limit} that were left"
-                )
-            }
-            (_, Some(limit)) if cost >= limit => {
-                format!(
-                    "the cost limit is reached within this turn: {} of {} that were left",
-                    dollars(cost),
-                    dollars(limit)
-                )
-            }
+        let (what, spent, limit) = match (state.limits.tokens, state.limits.cost_usd) {
+            (Some(limit), _) if tokens >= limit => ("token", tokens.to_string(), limit.to_string()),
+            (_, Some(limit)) if cost >= limit => ("cost", dollars(cost), dollars(limit)),
             _ => return None,
         };
-        state.refused = Some(refused.clone());
-        Some(refused)
+        state.refused = Some(format!(
+            "the {what} limit is reached within this turn: {spent} of {limit} that were left"
+        ));
+        state.refused.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -206,19 +196,18 @@ impl Request {
         };
         meter.end();
         let provider = self.account.route.provider.name;
-        let so_far = meter.so_far(provider, &self.model);
-        let usage = if so_far.is_complete && so_far.usage.tokens_in.is_some() {
-            so_far.usage
-        } else {
-            let is_untold = is_whole && so_far.usage.tokens_in.is_none();
+        let mut so_far = meter.so_far(provider, &self.model);
+        let is_told = so_far.usage.tokens_in.is_some();
+        if !(so_far.is_complete && is_told) {
+            let is_untold = is_whole && !is_told;
             let received = if is_untold {
                 longest_response(provider, &self.model)
             } else {
                 0
             };
-            meter.at_least(self.sent, received, provider, &self.model)
-        };
-        self.count(&usage);
+            so_far.usage = meter.at_least(self.sent, received, provider, &self.model);
+        }
+        self.count(&so_far.usage);
     }
 
     /// The provider has not accepted the request, which costs nothing then.

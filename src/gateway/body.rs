@@ -15,6 +15,17 @@ pub(super) struct Passing {
     pub(super) _permit: Option<OwnedSemaphorePermit>,
 }
 
+impl Passing {
+    /// A response that is not a model's.
+    pub(super) fn uncounted(body: Incoming) -> Self {
+        Self {
+            body,
+            request: None,
+            _permit: None,
+        }
+    }
+}
+
 impl Body for Passing {
     type Data = Bytes;
     type Error = hyper::Error;

@@ -2,7 +2,7 @@
 //! passes a listening socket to the gateway, which serves it like its own. No process is needed in
 //! between.
 
-use super::proxy::{Connections, accept};
+use super::proxy::accept;
 use super::shared::Shared;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use std::collections::VecDeque;
@@ -35,11 +35,7 @@ pub(super) fn place() -> io::Result<(String, UnixListener)> {
 }
 
 /// Receives listeners until the gateway ends.
-pub(super) async fn receive_listeners(
-    place: UnixListener,
-    shared: Arc<Shared>,
-    connections: Connections,
-) {
+pub(super) async fn receive_listeners(place: UnixListener, shared: Arc<Shared>) {
     let Ok(place) = tokio::net::UnixListener::from_std(place) else {
         return;
     };
@@ -54,13 +50,12 @@ pub(super) async fn receive_listeners(
         let Ok(Ok(listener)) = timeout(LISTENER_TIMEOUT, receive_listener(&stream)).await else {
             continue;
         };
-        let is_local = listener
-            .local_addr()
-            .is_ok_and(|address| address.ip().is_loopback());
+        let address = listener.local_addr();
+        let is_local = address.is_ok_and(|address| address.ip().is_loopback());
         if !is_own || !is_local || listener.set_nonblocking(true).is_err() {
             continue;
         }
-        let answering = accept(listener, Arc::clone(&shared), connections.clone());
+        let answering = accept(listener, Arc::clone(&shared));
         answered.push_back(tokio::spawn(answering).abort_handle());
         while answered.len() > MAX_NAMESPACES {
             answered.pop_front().inspect(AbortHandle::abort);

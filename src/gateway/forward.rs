@@ -1,7 +1,7 @@
 //! Forwards an agent's request to the provider.
 
 use super::account::{Account, Request as Counted};
-use super::answer::{Answer, own, refusal};
+use super::answer::{Answer, kept, own, passed, refusal};
 use super::body::Passing;
 use super::provider_side::confined;
 use super::shared::Shared;
@@ -10,8 +10,7 @@ use crate::http::{BoundedBody, TransportError};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST,
-    HeaderMap, HeaderName, HeaderValue, SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
 };
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use serde::Deserialize;
@@ -30,22 +29,6 @@ const MAX_ERROR_BYTES: usize = 1 << 20;
 
 /// How long a provider may take to start its response. The agent gives up before that.
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
-
-/// Headers of a single connection, and headers that the gateway sets itself.
-const DROPPED: &[HeaderName] = &[
-    CONNECTION,
-    TE,
-    TRAILER,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    HOST,
-    CONTENT_LENGTH,
-    COOKIE,
-    SET_COOKIE,
-];
-
-/// Further such headers, for which the library has no constants.
-const DROPPED_NAMES: &[&str] = &["keep-alive", "proxy-connection", "proxy-authorization"];
 
 /// The parts of a request body that the gateway reads, of any type.
 #[derive(Deserialize, Default)]
@@ -73,10 +56,9 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
     let method = request.method().clone();
     let path = request.uri().path().to_owned();
     // Absolute addresses are for proxies, and this is not one.
-    let is_asked = request.uri().authority().is_none();
-    let is_asked = is_asked && matches!(method, Method::GET | Method::POST);
-    let known = is_asked.then(|| provider.endpoint(&path));
-    let Some(endpoint) = known.flatten() else {
+    let is_asked =
+        request.uri().authority().is_none() && matches!(method, Method::GET | Method::POST);
+    let Some(endpoint) = provider.endpoint(&path).filter(|_| is_asked) else {
         let why = format!("{method} {path} is not a request that it forwards");
         return refusal(Some(provider), StatusCode::NOT_FOUND, &why);
     };
@@ -94,14 +76,11 @@ pub(super) async fn forward(request: Request<Incoming>, shared: &Shared) -> Answ
 
 /// The account of the token in a request.
 fn account(headers: &HeaderMap, shared: &Shared) -> Option<Arc<Account>> {
-    let mut shown = KeyHeader::ALL.into_iter().filter_map(|header| {
-        let value = headers.get(header.name())?.to_str().ok()?;
-        header.key(value)
-    });
     let accounts = shared.accounts();
-    shown.find_map(|token| {
+    KeyHeader::ALL.into_iter().find_map(|header| {
+        let token = header.key(headers.get(header.name())?.to_str().ok()?)?;
         let mut known = accounts.iter();
-        known.find(|account| account.token == token).map(Arc::clone)
+        known.find(|account| account.token == token).cloned()
     })
 }
 
@@ -129,7 +108,7 @@ async fn pass(
     }
     let model = endpoint.model.or(asked.model.as_str());
     let model = model.unwrap_or_default().to_owned();
-    let counted = endpoint
+    let mut counted = endpoint
         .wire
         .map(|_| Counted::new(account, model, body.len()));
     let address = address(account, endpoint.path, head.uri.query())?;
@@ -143,7 +122,9 @@ async fn pass(
             if matches!(error, TransportError::Unsent(_)) {
                 counted.into_iter().for_each(Counted::forget);
             }
-            return Err((StatusCode::BAD_GATEWAY, error_text(error)));
+            let why = error.text_or("it does not answer");
+            let why = format!("the provider cannot be reached: {why}");
+            return Err((StatusCode::BAD_GATEWAY, why));
         }
     };
     let status = answer.status();
@@ -156,20 +137,19 @@ async fn pass(
         counted.into_iter().for_each(Counted::forget);
         return Ok(error_of(answer, account).await);
     }
-    let streams = is_kind(answer.headers(), "text/event-stream");
-    let request = counted.zip(endpoint.wire).map(|(mut counted, wire)| {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    let streams = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    if let (Some(counted), Some(wire)) = (&mut counted, endpoint.wire) {
         counted.meter(Meter::new(wire, streams));
-        counted
-    });
+    }
     let (head, body) = answer.into_parts();
-    let mut answer = Response::new(Either::Right(Passing {
+    let _permit = Some(permit);
+    let body = Either::Right(Passing {
         body,
-        request,
-        _permit: Some(permit),
-    }));
-    *answer.status_mut() = head.status;
-    *answer.headers_mut() = kept(&head.headers);
-    Ok(answer)
+        request: counted,
+        _permit,
+    });
+    Ok(passed(&head, body))
 }
 
 async fn whole_body(body: Incoming) -> Result<Bytes, Failed> {
@@ -213,16 +193,13 @@ fn with_usage(body: Bytes, upstream: &str) -> Bytes {
 }
 
 fn address(account: &Account, path: &str, query: Option<&str>) -> Result<Uri, Failed> {
-    let query = query.unwrap_or_default().split('&');
-    let query: Vec<&str> = query
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("key="))
-        .collect();
-    let query = if query.is_empty() {
-        String::new()
-    } else {
-        format!("?{}", query.join("&"))
-    };
-    let whole = format!("{}{path}{query}", account.route.upstream);
+    let mut whole = format!("{}{path}", account.route.upstream);
+    let pairs = query.unwrap_or_default().split('&');
+    let pairs = pairs.filter(|pair| !pair.is_empty() && !pair.starts_with("key="));
+    for (number, pair) in pairs.enumerate() {
+        whole.push(if number == 0 { '?' } else { '&' });
+        whole.push_str(pair);
+    }
     whole.parse().map_err(|error| {
         let why = format!("the address of the provider cannot be used: {error}");
         (StatusCode::BAD_GATEWAY, why)
@@ -252,31 +229,6 @@ fn sent_headers(headers: &HeaderMap, account: &Account) -> HeaderMap {
     sent
 }
 
-/// Headers without those of the connection.
-pub(super) fn kept(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = headers.clone();
-    let of_connection: Vec<HeaderName> = headers
-        .get_all(CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|names| names.split(','))
-        .filter_map(|name| name.trim().parse().ok())
-        .collect();
-    for name in DROPPED.iter().chain(&of_connection) {
-        kept.remove(name);
-    }
-    for name in DROPPED_NAMES {
-        kept.remove(*name);
-    }
-    kept
-}
-
-fn is_kind(headers: &HeaderMap, kind: &str) -> bool {
-    let value = headers.get(CONTENT_TYPE);
-    let value = value.and_then(|value| value.to_str().ok());
-    value.is_some_and(|value| value.starts_with(kind))
-}
-
 /// An error response of the provider. Keys in it are replaced, because some providers repeat the key.
 async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     let (head, body) = answer.into_parts();
@@ -286,30 +238,17 @@ async fn error_of(answer: Response<Incoming>, account: &Account) -> Answer {
     while let Ok(Some(chunk)) = body.chunk(MAX_WAIT).await {
         text.extend_from_slice(&chunk);
     }
-    let text = if head.headers.contains_key(CONTENT_ENCODING) {
-        String::new()
-    } else {
-        String::from_utf8_lossy(&text).into_owned()
-    };
+    if head.headers.contains_key(CONTENT_ENCODING) {
+        text.clear();
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
     let keys = account.route.keys.iter();
     let text = keys.fold(text, |text, (_, _, key)| {
         text.replace(key.reveal(), &account.token)
     });
-    let mut answer = Response::new(Either::Left(Full::new(Bytes::from(text))));
-    *answer.status_mut() = head.status;
-    *answer.headers_mut() = kept(&head.headers);
+    let mut answer = passed(&head, Either::Left(Full::new(Bytes::from(text))));
     answer.headers_mut().remove(CONTENT_ENCODING);
     answer
-}
-
-fn error_text(error: TransportError) -> String {
-    let why = match error {
-        TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why) => {
-            why
-        }
-        TransportError::Late => "it does not answer".to_owned(),
-    };
-    format!("the provider cannot be reached: {why}")
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! The proxy through which agents and checks reach allowed hosts: tunnels, and requests over plain HTTP.
 
-use super::answer::{Answer, REFUSAL, own};
+use super::answer::{Answer, REFUSAL, kept, own, passed};
 use super::body::Passing;
-use super::forward::{forward, kept};
+use super::forward::forward;
 use super::shared::Shared;
-use crate::http::Connector;
+use crate::http::{Connector, describe_error};
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::PROXY_AUTHORIZATION;
@@ -14,16 +14,15 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// The timeout for connecting to a host.
-const CONNECT: Duration = Duration::from_secs(20);
+/// The timeout for connecting to a host or a provider.
+pub(super) const CONNECT: Duration = Duration::from_secs(20);
 
 /// Why there is no connection.
 enum Refused {
@@ -52,11 +51,6 @@ struct Connected {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// Whether a request is meant for a proxy.
-pub(super) fn is_for_proxy(request: &Request<Incoming>) -> bool {
-    request.method() == Method::CONNECT || request.uri().authority().is_some()
-}
-
 /// Opens a tunnel or forwards a request, if the host is allowed.
 pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) -> Answer {
     let is_tunnel = request.method() == Method::CONNECT;
@@ -80,7 +74,7 @@ pub(super) async fn proxy(mut request: Request<Incoming>, shared: &Arc<Shared>) 
     let connecting = async {
         if is_own {
             // Some programs request a tunnel for every protocol, even to the gateway.
-            plainly(shared.address, host).await
+            plainly(&[shared.address], host).await
         } else {
             connect(host, port, is_tunnel, shared).await
         }
@@ -121,50 +115,32 @@ async fn connect(
     if via.is_some() {
         // The job's own proxy resolves the name.
         let connector = Connector::new(&shared.network, Some(CONNECT));
-        let link = connector
-            .link(uri)
-            .await
-            .map_err(|error| failed(&crate::http::describe_error(&*error).0))?;
+        let link = connector.link(uri).await;
+        let link = link.map_err(|error| failed(&describe_error(&*error).0))?;
         return Ok(Connected {
             stream: Box::new(TokioIo::new(link)),
             is_proxied: !is_tunnel,
         });
     }
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses: Vec<SocketAddr> = match bare.parse::<IpAddr>() {
-        Ok(address) => vec![(address, port).into()],
-        Err(_) => {
-            // The resolver of musl distinguishes `LOCALHOST` from `localhost`.
-            let found = lookup_host((bare.to_ascii_lowercase(), port)).await;
-            found.map_err(|error| failed(&error))?.collect()
-        }
-    };
-    let (open, closed): (Vec<SocketAddr>, Vec<SocketAddr>) = addresses
-        .into_iter()
+    // The resolver of musl distinguishes `LOCALHOST` from `localhost`.
+    let found = lookup_host((bare.to_ascii_lowercase(), port)).await;
+    let (open, closed): (Vec<SocketAddr>, Vec<SocketAddr>) = found
+        .map_err(|error| failed(&error))?
         .partition(|address| allow.may_connect(address.ip()));
-    // Connects to exactly the addresses that were checked.
-    let mut last = None;
-    for address in open {
-        match plainly(address, host).await {
-            Err(refused) => last = Some(refused),
-            connected => return connected,
-        }
-    }
-    match (last, closed.first()) {
-        (None, Some(address)) => Err(Refused::Denied(format!(
+    if let (true, Some(address)) = (open.is_empty(), closed.first()) {
+        return Err(Refused::Denied(format!(
             "{host} resolves to {}, which is not public and not itself in the allow-list of the setting `network`",
             address.ip()
-        ))),
-        (Some(last), _) => Err(last),
-        (None, None) => Err(failed(&"it has no address")),
+        )));
     }
+    plainly(&open, host).await
 }
 
-/// A connection to exactly this address.
-async fn plainly(address: SocketAddr, host: &str) -> Result<Connected, Refused> {
-    let stream = TcpStream::connect(address)
-        .await
-        .map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
+/// A connection to the first of exactly these addresses, which were checked, that accepts one.
+async fn plainly(addresses: &[SocketAddr], host: &str) -> Result<Connected, Refused> {
+    let stream = TcpStream::connect(addresses).await;
+    let stream = stream.map_err(|error| Refused::Failed(format!("{host}: {error}")))?;
     let _ = stream.set_nodelay(true);
     Ok(Connected {
         stream: Box::new(stream),
@@ -224,30 +200,17 @@ async fn pass(mut request: Request<Incoming>, connected: Connected, shared: &Sha
     match sender.send_request(request).await {
         Ok(answer) => {
             let (head, body) = answer.into_parts();
-            let mut answer = Response::new(Either::Right(Passing {
-                body,
-                request: None,
-                _permit: None,
-            }));
-            *answer.status_mut() = head.status;
-            *answer.headers_mut() = kept(&head.headers);
-            answer
+            passed(&head, Either::Right(Passing::uncounted(body)))
         }
         Err(error) => failed(error),
     }
 }
 
 /// A host with its port, without user and password.
-fn without_user(authority: &Authority) -> String {
+fn without_user(authority: &Authority) -> &str {
     let whole = authority.as_str();
-    whole
-        .rsplit_once('@')
-        .map_or(whole, |(_, host)| host)
-        .to_owned()
+    whole.rsplit_once('@').map_or(whole, |(_, host)| host)
 }
-
-/// The most connections at a time; further ones wait to be accepted.
-const MAX_CONNECTIONS: usize = 256;
 
 /// How long the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(60);
@@ -255,21 +218,13 @@ const HEAD: Duration = Duration::from_secs(60);
 /// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Limits the number of connections.
-pub(super) type Connections = Arc<Semaphore>;
-
-/// The limit of connections for one gateway.
-pub(super) fn connections() -> Connections {
-    Arc::new(Semaphore::new(MAX_CONNECTIONS))
-}
-
 /// Serves a listener until the future is dropped.
-pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, connections: Connections) {
+pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
     loop {
-        let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&shared.connections).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -290,11 +245,12 @@ pub(super) async fn accept(listener: TcpListener, shared: Arc<Shared>, connectio
 /// reported.
 async fn serve(stream: TcpStream, shared: &Arc<Shared>) {
     let _ = stream.set_nodelay(true);
-    let answer = service_fn(|request| {
+    let answer = service_fn(|request: Request<Incoming>| {
         let shared = Arc::clone(shared);
         async move {
-            let is_proxied = shared.allow.is_some() && is_for_proxy(&request);
-            Ok::<_, Infallible>(if is_proxied {
+            let is_for_proxy =
+                request.method() == Method::CONNECT || request.uri().authority().is_some();
+            Ok::<_, Infallible>(if is_for_proxy && shared.allow.is_some() {
                 proxy(request, &shared).await
             } else {
                 forward(request, &shared).await

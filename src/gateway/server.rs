@@ -2,17 +2,16 @@
 
 use super::account::{Account, Ledger, SpendLimits, TurnCost};
 use super::allow::AllowList;
-use super::proxy::{accept, connections};
-use super::shared::{Accounts, Denied, Shared, lock};
+use super::proxy::{CONNECT, accept};
+use super::shared::{Denied, Shared};
 use crate::agents::gateway::Route;
 use crate::domain::sandbox::DeniedHost;
 use crate::http::{Client, Network};
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// The most concurrent requests; further ones wait.
@@ -21,15 +20,13 @@ const MAX_REQUESTS: usize = 32;
 /// The most concurrent tunnels; further ones are refused.
 const MAX_TUNNELS: usize = 256;
 
-/// The timeout for connecting to a provider.
-const CONNECT: Duration = Duration::from_secs(20);
+/// The most connections at a time; further ones wait to be accepted.
+const MAX_CONNECTIONS: usize = 256;
 
 /// The gateway of a run. It serves until it is dropped.
 pub struct Gateway {
-    address: SocketAddr,
-    accounts: Accounts,
+    shared: Arc<Shared>,
     ledger: Arc<Ledger>,
-    denied: Arc<Denied>,
     #[cfg(target_os = "linux")]
     place: Option<String>,
     /// Dropped with the gateway, which stops the server.
@@ -38,7 +35,9 @@ pub struct Gateway {
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Gateway").field(&self.address).finish()
+        f.debug_tuple("Gateway")
+            .field(&self.shared.address)
+            .finish()
     }
 }
 
@@ -51,54 +50,47 @@ impl Gateway {
     pub fn start(network: &Network, allow: Option<AllowList>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let accounts = Accounts::default();
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let (of_server, network) = (Arc::clone(&accounts), network.clone());
-        let denied = Arc::<Denied>::default();
-        let of_proxy = Arc::clone(&denied);
         #[cfg(target_os = "linux")]
         let (place, handed_in) = match &allow {
             Some(_) => super::bridge::place().map(|(name, it)| (Some(name), Some(it)))?,
             None => (None, None),
         };
+        let shared = Arc::new(Shared {
+            client: Client::new(network, Some(CONNECT)),
+            requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            accounts: Mutex::default(),
+            network: network.clone(),
+            allow,
+            denied: Denied::default(),
+            tunnels: Arc::new(Semaphore::new(MAX_TUNNELS)),
+            connections: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            address: listener.local_addr()?,
+        });
+        let of_server = Arc::clone(&shared);
         thread::Builder::new()
             .name("gateway".into())
             .spawn(move || {
                 runtime.block_on(async {
-                    let shared = Shared {
-                        client: Client::new(&network, Some(CONNECT)),
-                        requests: Arc::new(Semaphore::new(MAX_REQUESTS)),
-                        accounts: of_server,
-                        network,
-                        allow,
-                        denied: of_proxy,
-                        tunnels: Arc::new(Semaphore::new(MAX_TUNNELS)),
-                        address,
-                    };
-                    let shared = Arc::new(shared);
-                    let connections = connections();
                     #[cfg(target_os = "linux")]
                     if let Some(place) = handed_in {
-                        let (shared, connections) = (Arc::clone(&shared), connections.clone());
-                        tokio::spawn(super::bridge::receive_listeners(place, shared, connections));
+                        let shared = Arc::clone(&of_server);
+                        tokio::spawn(super::bridge::receive_listeners(place, shared));
                     }
                     tokio::select! {
                         _ = stopped => {}
-                        () = accept(listener, shared, connections) => {}
+                        () = accept(listener, of_server) => {}
                     }
                 });
                 // A name lookup in progress must not delay the end.
                 runtime.shutdown_background();
             })?;
         Ok(Self {
-            address,
-            accounts,
+            shared,
             ledger: Arc::default(),
-            denied,
             #[cfg(target_os = "linux")]
             place,
             _stop: stop,
@@ -107,12 +99,12 @@ impl Gateway {
 
     /// `http://127.0.0.1:PORT`.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.shared.address)
     }
 
     /// Its port, in every network namespace that it serves.
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.shared.address.port()
     }
 
     /// The name of the socket that receives the listener of a child's network namespace from the
@@ -126,7 +118,7 @@ impl Gateway {
 
     /// The hosts that were refused since the last call, and how often.
     pub fn take_denied(&self) -> Vec<DeniedHost> {
-        self.denied.take()
+        self.shared.denied.take()
     }
 
     /// Starts a turn with these limits.
@@ -141,7 +133,7 @@ impl Gateway {
 
     /// The account for these keys. The same keys have the same account for the whole run.
     pub fn account(&self, route: &Route) -> Arc<Account> {
-        let mut accounts = lock(&self.accounts);
+        let mut accounts = self.shared.accounts();
         if let Some(known) = accounts.iter().find(|known| known.route == *route) {
             return Arc::clone(known);
         }

@@ -9,18 +9,18 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// The accounts of a run.
-pub(super) type Accounts = Arc<Mutex<Vec<Arc<Account>>>>;
-
 /// State that all connections share.
 pub(super) struct Shared {
     pub(super) client: Client,
     pub(super) requests: Arc<Semaphore>,
-    pub(super) accounts: Accounts,
+    /// The accounts of the run.
+    pub(super) accounts: Mutex<Vec<Arc<Account>>>,
     pub(super) network: Network,
     /// The allowed hosts, if the server is a proxy.
     pub(super) allow: Option<AllowList>,
-    pub(super) denied: Arc<Denied>,
+    pub(super) denied: Denied,
+    /// Limits the number of connections.
+    pub(super) connections: Arc<Semaphore>,
     /// Limits the number of tunnels.
     pub(super) tunnels: Arc<Semaphore>,
     pub(super) address: SocketAddr,

@@ -5,7 +5,7 @@ use crate::domain::settings::variables;
 use crate::domain::trigger::place::{Place, WorkflowRun};
 use crate::domain::trigger::run_name::RunName;
 use crate::git::RETRY_PAUSES;
-use crate::github::api::{Client, Limits, Repo, Settings};
+use crate::github::api::{Client, Error, Limits, Repo, Settings};
 use crate::http::Network;
 use crate::settings::inputs::token;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -28,25 +28,20 @@ pub struct ActionsEnvironment {
 impl ActionsEnvironment {
     /// Reads the environment. `None` without a repository or a token.
     pub fn of(context: &Context) -> Option<Self> {
-        let mut limits = Limits::default();
-        let mut pauses = RETRY_PAUSES;
         // Tests shorten the waits, because they have their own server.
         let set = |name: &str| Some(Duration::from_millis(context.var(name)?.parse().ok()?));
-        if let Some(spacing) = set(variables::GITHUB_SPACING) {
-            limits.spacing = spacing;
-        }
-        if let Some(pause) = set(variables::GITHUB_RETRY) {
-            limits.first_wait = pause;
-            pauses = [pause; 3];
-        }
-        if let Some(request) = set(variables::GITHUB_REQUEST) {
-            limits.request = request;
-        }
+        let pause = set(variables::GITHUB_RETRY);
+        let limits = Limits::default();
         Some(Self {
-            pauses,
             place: place(context)?,
             token: SecretString::from(token(context)?.to_owned()),
-            limits,
+            pauses: pause.map_or(RETRY_PAUSES, |pause| [pause; 3]),
+            limits: Limits {
+                spacing: set(variables::GITHUB_SPACING).unwrap_or(limits.spacing),
+                first_wait: pause.unwrap_or(limits.first_wait),
+                request: set(variables::GITHUB_REQUEST).unwrap_or(limits.request),
+                ..limits
+            },
             network: network(context),
         })
     }
@@ -65,26 +60,18 @@ impl ActionsEnvironment {
         self.token.expose_secret().starts_with("ghs_")
     }
 
-    /// Creates a client. Call this inside a runtime.
+    /// The repository of the job. Call this inside a runtime.
     ///
     /// # Errors
-    /// When the token must not be sent to the URL of the API.
-    pub fn client(&self) -> Result<Client, crate::github::api::Error> {
+    /// When the token must not be sent to the URL of the API, or an invalid name.
+    pub fn repo(&self) -> Result<Repo, Error> {
         let settings = Settings {
             api_url: self.place.api_url.clone(),
             server_url: self.place.server_url.clone(),
             token: self.token.clone(),
             limits: self.limits,
         };
-        Client::new(settings, &self.network)
-    }
-
-    /// The repository of the job.
-    ///
-    /// # Errors
-    /// As for [`Self::client`], or an invalid name.
-    pub fn repo(&self) -> Result<Repo, crate::github::api::Error> {
-        self.client()?.repo(&self.place.repository)
+        Client::new(settings, &self.network)?.repo(&self.place.repository)
     }
 }
 

@@ -29,9 +29,9 @@ pub enum ApiCommitError {
     OtherTree(String),
 }
 
-impl From<String> for ApiCommitError {
-    fn from(why: String) -> Self {
-        Self::Impossible(why)
+impl<E: std::error::Error> From<E> for ApiCommitError {
+    fn from(error: E) -> Self {
+        Self::Impossible(error.to_string())
     }
 }
 
@@ -44,37 +44,32 @@ pub async fn commit(
     actions: &ActionsEnvironment,
     push: ApiPush<'_>,
 ) -> Result<Option<PushLine>, ApiCommitError> {
-    let told = |error: &dyn std::fmt::Display| error.to_string();
     let Some(head) = push.repo.base().filter(|head| head != push.start) else {
         return Ok(None);
     };
-    let commits = push
-        .repo
-        .commits_between(push.start, &head)
-        .map_err(|error| told(&error))?;
+    let commits = push.repo.commits_between(push.start, &head)?;
     // All possible refusals are checked before anything is created.
     let parents = std::iter::once(push.start).chain(&commits);
-    let changes = parents
-        .zip(&commits)
-        .map(|(parent, commit)| {
-            let change = push.repo.changes(parent, commit);
-            change.map_err(|error| told(&error))
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let repo = actions.repo().map_err(|error| told(&error))?;
+    let changes = parents.zip(&commits);
+    let changes = changes.map(|(parent, commit)| push.repo.changes(parent, commit));
+    let changes = changes.collect::<Result<Vec<_>, _>>()?;
+    let repo = actions.repo()?;
     let mut at = ready(&repo, push).await?;
     let mut rebased: Vec<RebasedLine> = Vec::new();
     let mut signature = None;
     for (commit, change) in commits.iter().zip(changes) {
-        let message = push.repo.message_of(commit).map_err(|error| told(&error))?;
+        let message = push.repo.message_of(commit)?;
         let made = made_by_github(push.branch, &at, &message, change);
         at = match repo.commit_on_branch(&made).await {
             Ok(new) => new,
-            Err(error) if rebased.is_empty() => return Err(told(&error).into()),
+            Err(error) if rebased.is_empty() => return Err(error.into()),
             // Some commits exist already. A push puts the rest on top of them.
-            Err(error) => return Err(format!("after {} of them: {error}", rebased.len()).into()),
+            Err(error) => {
+                let why = format!("after {} of them: {error}", rebased.len());
+                return Err(ApiCommitError::Impossible(why));
+            }
         };
-        let tree = push.repo.tree_of(commit).map_err(|error| told(&error))?;
+        let tree = push.repo.tree_of(commit)?;
         signature = require_tree(&repo, push.branch, &at, &tree).await?;
         rebased.push(RebasedLine {
             old: commit.0.clone(),
@@ -137,16 +132,15 @@ async fn require_tree(
 }
 
 /// The commit of the branch on GitHub. A new branch is created there.
-async fn ready(repo: &Repo, push: ApiPush<'_>) -> Result<String, String> {
-    if let Some(expected) = push.expected {
-        return if expected == push.start {
-            Ok(expected.0.clone())
-        } else {
-            Err("the branch has moved".to_owned())
-        };
+async fn ready(repo: &Repo, push: ApiPush<'_>) -> Result<String, ApiCommitError> {
+    match push.expected {
+        Some(expected) if expected != push.start => {
+            return Err(ApiCommitError::Impossible(
+                "the branch has moved".to_owned(),
+            ));
+        }
+        Some(_) => {}
+        None => repo.create_ref(&push.branch.full(), &push.start.0).await?,
     }
-    let full = push.branch.full();
-    let made = repo.create_ref(&full, &push.start.0).await;
-    made.map(|()| push.start.0.clone())
-        .map_err(|error| error.to_string())
+    Ok(push.start.0.clone())
 }

@@ -6,8 +6,8 @@ use crate::domain::settings::PullRequest;
 use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::trigger::issue;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, Identity, NewPull, Repo};
-use crate::github::request::{Proposal, Review, RunRequest, WorkBranch};
+use crate::github::api::{Error, NewPull, Repo};
+use crate::github::request::{Proposal, RunRequest, WorkBranch};
 use crate::report::markdown::{escaped, pull_request};
 use crate::report::text::short_line;
 use std::time::Duration;
@@ -88,25 +88,25 @@ impl AfterPush<'_> {
     /// Opens or updates the pull request and starts workflows, if the branch has the work. Returns whether
     /// the work and its pull request are in place, and messages for the user.
     pub async fn follow_up(&self, push: &mut PushLine) -> (bool, Vec<String>) {
+        if !push.pushed {
+            return (false, Vec::new());
+        }
         let request = self.request;
         let repo = match self.actions.repo() {
             Ok(repo) => repo.within(self.patience),
             Err(error) => return (false, vec![format!("GitHub cannot be queried: {error}")]),
         };
         let mut troubles = Vec::new();
-        let mut done = push.pushed;
-        if push.pushed && request.delivery.pull_request != PullRequest::None {
+        if request.delivery.pull_request != PullRequest::None {
             match opened(&repo, request, self.branch, self.summary).await {
                 Ok(pull) => {
                     if pull.opened {
-                        troubles.extend(
-                            introduced(&repo, pull.number, &request.delivery.proposal).await,
-                        );
+                        let proposal = &request.delivery.proposal;
+                        troubles.extend(introduced(&repo, pull.number, proposal).await);
                     }
                     push.pull_request = Some(pull);
                 }
                 Err(error) => {
-                    done = false;
                     let why = needing(
                         &error,
                         "`pull-requests: write`, and the repository must allow GitHub Actions to create pull requests",
@@ -116,11 +116,10 @@ impl AfterPush<'_> {
                 }
             }
         }
-        if push.pushed && request.is_pull {
+        if request.is_pull {
             push.pull_request = request.pull_request();
         }
-        if push.pushed
-            && let Some(number) = request.number.filter(|_| !request.is_pull)
+        if let Some(number) = request.number.filter(|_| !request.is_pull)
             && let Err(error) = check_boxes(&repo, number, self.summary).await
         {
             let why = needing(&error, "`issues: write`");
@@ -128,7 +127,7 @@ impl AfterPush<'_> {
                 "the checkboxes of issue #{number} were not changed: {why}"
             ));
         }
-        for file in request.delivery.dispatch.iter().filter(|_| push.pushed) {
+        for file in &request.delivery.dispatch {
             match repo.dispatch_workflow(file, &self.branch.name).await {
                 Ok(()) => push.dispatched.push(file.clone()),
                 Err(error) => {
@@ -136,7 +135,7 @@ impl AfterPush<'_> {
                 }
             }
         }
-        (done, troubles)
+        (push.pull_request_error.is_none(), troubles)
     }
 }
 
@@ -147,16 +146,15 @@ async fn check_boxes(repo: &Repo, number: u64, summary: &RunSummary) -> Result<(
         return Ok(());
     }
     let tasks = summary.tasks.iter();
-    let tasks: Vec<(&str, bool)> = tasks
+    let tasks: Vec<_> = tasks
         .map(|task| (task.title.as_str(), is_done(task)))
         .collect();
     let body = repo.issue(number).await?.body;
     let checked = issue::with_done_checked(&body, &tasks);
-    if checked == body {
-        Ok(())
-    } else {
-        repo.set_issue_body(number, &checked).await
+    if checked != body {
+        repo.set_issue_body(number, &checked).await?;
     }
+    Ok(())
 }
 
 fn needing(error: &Error, what: &str) -> String {
@@ -173,53 +171,53 @@ async fn opened(
     branch: &WorkBranch,
     summary: &RunSummary,
 ) -> Result<PullRequestLine, Error> {
-    let (title, body) = pull_request(summary, &request.context);
-    let body = match request.number.filter(|_| !request.is_pull) {
-        Some(number) if is_complete(summary) => format!("{body}\n\nCloses #{number}.\n"),
-        Some(number) => format!("{body}\n\nPart of #{number}.\n"),
-        None => body,
-    };
+    let (title, mut body) = pull_request(summary, &request.context);
+    if let Some(number) = request.number.filter(|_| !request.is_pull) {
+        let how = if is_complete(summary) {
+            "Closes"
+        } else {
+            "Part of"
+        };
+        body += &format!("\n\n{how} #{number}.\n");
+    }
     let proposal = &request.delivery.proposal;
-    let title = match &proposal.title {
-        Some(form) => form.replace("{title}", &title),
-        None => title,
-    };
     let base = match proposal.base.as_ref().or(request.base_ref.as_ref()) {
         Some(base) => base.clone(),
         None => repo.default_branch().await?,
     };
-    let there = repo.open_pulls_of(&branch.name, &base).await?;
-    if let Some(pull) = there.first() {
+    let mut there = repo.open_pulls_of(&branch.name, &base).await?.into_iter();
+    let (pull, opened) = if let Some(pull) = there.next() {
         repo.set_pull_body(pull.number, &body).await?;
-        return Ok(PullRequestLine {
-            number: pull.number,
-            url: pull.html_url.clone(),
-            opened: false,
-        });
-    }
-    let new = NewPull {
-        title,
-        body,
-        head: branch.name.clone(),
-        base,
-        draft: request.delivery.pull_request == PullRequest::Draft,
+        (pull, false)
+    } else {
+        let new = NewPull {
+            title: match &proposal.title {
+                Some(form) => form.replace("{title}", &title),
+                None => title,
+            },
+            body,
+            head: branch.name.clone(),
+            base,
+            draft: request.delivery.pull_request == PullRequest::Draft,
+        };
+        (repo.create_pull(&new).await?, true)
     };
-    let pull = repo.create_pull(&new).await?;
     Ok(PullRequestLine {
         number: pull.number,
         url: pull.html_url,
-        opened: true,
+        opened,
     })
 }
 
 /// Gives a new pull request its labels, assignees and reviewers. Returns what GitHub refused: the pull request is there.
 async fn introduced(repo: &Repo, number: u64, proposal: &Proposal) -> Vec<String> {
-    let reviewers = proposal.reviewers.iter().map(String::as_str);
-    let (teams, people): (Vec<&str>, Vec<&str>) = reviewers.partition(|name| name.contains('/'));
-    let teams: Vec<&str> = teams
-        .iter()
-        .filter_map(|team| team.split('/').next_back())
-        .collect();
+    let (mut people, mut teams) = (Vec::new(), Vec::new());
+    for reviewer in &proposal.reviewers {
+        match reviewer.rsplit_once('/') {
+            Some((_, team)) => teams.push(team),
+            None => people.push(reviewer.as_str()),
+        }
+    }
     let mut troubles = Vec::new();
     let names = [&proposal.labels[..], &proposal.assignees].concat();
     if !names.is_empty() {
@@ -269,118 +267,79 @@ pub async fn answer(
     if patience.is_zero() {
         return vec!["the threads of the review are not answered: the run was stopped".to_owned()];
     }
-    let asked = async {
+    let mut troubles = Vec::new();
+    let posted = async {
         let repo = actions.repo()?.within(patience);
         let identity = repo.identity().await?;
-        Ok::<_, Error>((repo, identity))
-    };
-    match asked.await {
-        Ok((repo, identity)) => {
-            let answers = Answers {
-                repo: &repo,
-                identity: &identity,
-                request,
-                review,
-                summary,
-                number,
-            };
-            answers.post_replies().await
-        }
-        Err(error) => vec![format!(
-            "the threads of the review are not answered: {error}"
-        )],
-    }
-}
-
-struct Answers<'a> {
-    repo: &'a Repo,
-    identity: &'a Identity,
-    request: &'a RunRequest,
-    review: &'a Review,
-    summary: &'a RunSummary,
-    number: u64,
-}
-
-impl Answers<'_> {
-    async fn post_replies(&self) -> Vec<String> {
-        let mut troubles = Vec::new();
+        let marker = request.context.place.name.thread_marker(review.id);
         let mut fixed = Vec::new();
-        let marker = self
-            .request
-            .context
-            .place
-            .name
-            .thread_marker(self.review.id);
-        for of_task in &self.review.threads {
-            let Some(task) = self.summary.task(&of_task.task) else {
+        for of_task in &review.threads {
+            let Some(task) = summary.task(&of_task.task) else {
                 continue;
             };
-            let (text, is_fixed) = self.reply(task);
-            let told = self
-                .repo
-                .answer_thread(self.number, of_task.thread, &marker, &text, self.identity)
-                .await;
-            if let Err(error) = told {
+            let (text, is_fixed) = reply(request, summary, task);
+            let first = of_task.thread;
+            let told = repo.answer_thread(number, first, &marker, &text, &identity);
+            if let Err(error) = told.await {
                 troubles.push(format!(
                     "a reply to a review thread could not be posted: {error}"
                 ));
             }
-            if is_fixed {
-                fixed.push(of_task.thread);
-            }
+            fixed.extend(is_fixed.then_some(first));
         }
         if fixed.is_empty() {
-            return troubles;
+            return Ok(());
         }
-        if let Err(why) = resolve(self.repo, self.number, &fixed).await {
+        if let Err(why) = resolve(&repo, number, &fixed).await {
             troubles.push(format!("fixed threads could not be resolved: {why}"));
         }
-        if !self.review.author.is_empty()
-            && let Err(error) = self
-                .repo
-                .request_review(self.number, &[&self.review.author], &[])
-                .await
+        if !review.author.is_empty()
+            && let Err(error) = repo.request_review(number, &[&review.author], &[]).await
         {
             troubles.push(format!("the review could not be requested again: {error}"));
         }
-        troubles
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = posted.await {
+        troubles.push(format!(
+            "the threads of the review are not answered: {error}"
+        ));
     }
+    troubles
+}
 
-    /// The reply to a thread about its task, and whether the task is fixed.
-    fn reply(&self, task: &TaskSummary) -> (String, bool) {
-        let push = self.summary.push.as_ref();
-        let pushed = push.is_some_and(|push| push.pushed);
-        let is_closed = push.is_some_and(|push| push.closed.is_some());
-        let why = escaped(&short_line(&task.message, WORDS));
-        let next = match &self.request.context.trigger_phrase {
-            Some(phrase) if !is_closed => format!(" `{phrase} continue` continues it."),
-            _ => String::new(),
-        };
-        match (task.status, &task.commit) {
-            (TaskEnd::Done, Some(commit)) if pushed => (format!("Fixed in {commit}: {why}."), true),
-            (TaskEnd::Done, Some(_)) => (
-                format!("Not fixed here: the work is done, but it did not reach the branch.{next}"),
-                false,
-            ),
-            (TaskEnd::Done, None) => (format!("Nothing was changed: {why}."), false),
-            (TaskEnd::Failed | TaskEnd::Blocked, _) => (format!("Not fixed: {why}."), false),
-            (TaskEnd::Pending | TaskEnd::Skipped, _) => {
-                let why = match self.failed_first() {
-                    Some(failed) if task.reason.is_none_or(|it| it == Reason::DependencyFailed) => {
-                        format!("the run ended before it, at \"{}\"", escaped(&failed.title))
-                    }
-                    _ => why,
-                };
-                (format!("Not done yet: {why}.{next}"), false)
-            }
+/// The reply to a thread about its task, and whether the task is fixed.
+fn reply(request: &RunRequest, summary: &RunSummary, task: &TaskSummary) -> (String, bool) {
+    let push = summary.push.as_ref();
+    let pushed = push.is_some_and(|push| push.pushed);
+    let is_closed = push.is_some_and(|push| push.closed.is_some());
+    let why = escaped(&short_line(&task.message, WORDS));
+    let next = match &request.context.trigger_phrase {
+        Some(phrase) if !is_closed => format!(" `{phrase} continue` continues it."),
+        _ => String::new(),
+    };
+    let text = match (task.status, &task.commit) {
+        (TaskEnd::Done, Some(commit)) if pushed => {
+            return (format!("Fixed in {commit}: {why}."), true);
         }
-    }
-
-    fn failed_first(&self) -> Option<&TaskSummary> {
-        let is_failed =
-            |task: &&TaskSummary| matches!(task.status, TaskEnd::Failed | TaskEnd::Blocked);
-        self.summary.tasks.iter().find(is_failed)
-    }
+        (TaskEnd::Done, Some(_)) => {
+            format!("Not fixed here: the work is done, but it did not reach the branch.{next}")
+        }
+        (TaskEnd::Done, None) => format!("Nothing was changed: {why}."),
+        (TaskEnd::Failed | TaskEnd::Blocked, _) => format!("Not fixed: {why}."),
+        (TaskEnd::Pending | TaskEnd::Skipped, _) => {
+            let is_failed =
+                |task: &&TaskSummary| matches!(task.status, TaskEnd::Failed | TaskEnd::Blocked);
+            let why = match summary.tasks.iter().find(is_failed) {
+                Some(failed) if task.reason.is_none_or(|it| it == Reason::DependencyFailed) => {
+                    format!("the run ended before it, at \"{}\"", escaped(&failed.title))
+                }
+                _ => why,
+            };
+            format!("Not done yet: {why}.{next}")
+        }
+    };
+    (text, false)
 }
 
 /// Resolves the threads that start with these comments and are still open.

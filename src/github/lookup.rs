@@ -223,16 +223,22 @@ pub async fn decide(
             return Err(JobEnd::refused(&refusal).into());
         }
         Triage::Nothing { reason } => {
+            let is_closed = event.pull().is_some_and(|pull| !pull.is_open());
             let request = place::of_pull_event(&event, &actions.place, explicit, &triggers)?;
             return match request {
                 None => Err(JobEnd::nothing(reason).into()),
-                Some(_) if is_closed(&event) && pushes(settings, purpose) => {
-                    let closed = Refusal::Closed {
-                        what: "pull request",
-                    };
-                    Err(JobEnd::refused(&closed).into())
+                Some(_) if is_closed && pushes(settings, purpose) => {
+                    let what = "pull request";
+                    Err(JobEnd::refused(&Refusal::Closed { what }).into())
                 }
-                Some(request) => configured_on_pull(context, &lookup, &triggers, request).await,
+                // The work that the step configures, on the branch of the pull request that the event is about.
+                Some(mut request) => {
+                    let name = context.var("GITHUB_EVENT_NAME");
+                    let is_target = name == Some("pull_request_target");
+                    refuse_stranger(context, &repo, &triggers, is_target).await?;
+                    lookup.recall(&mut request).await;
+                    Ok(RequestedWork::new(WorkSource::Configured, request))
+                }
             };
         }
     };
@@ -246,27 +252,10 @@ pub async fn decide(
     handling.decide(context, *candidate, unfit, purpose).await
 }
 
-fn is_closed(event: &payload::Event) -> bool {
-    event.pull().is_some_and(|pull| !pull.is_open())
-}
-
 /// Whether this job adds commits to the branch of the event. What another job has done already is kept on a
 /// branch of its own.
 fn pushes(settings: &Settings, purpose: Purpose) -> bool {
     purpose == Purpose::Place && settings.push != Some(false) && settings.review_only != Some(true)
-}
-
-/// The work that the step configures, on the branch of the pull request that the event is about.
-async fn configured_on_pull(
-    context: &Context,
-    lookup: &EventLookup<'_>,
-    triggers: &TriggerSettings,
-    mut request: RunRequest,
-) -> Result<RequestedWork, NoRun> {
-    let is_target = context.var("GITHUB_EVENT_NAME") == Some("pull_request_target");
-    refuse_stranger(context, lookup.repo, triggers, is_target).await?;
-    lookup.recall(&mut request).await;
-    Ok(RequestedWork::new(WorkSource::Configured, request))
 }
 
 /// Changes the facts to what they were before the earlier job whose work this job publishes.
@@ -302,22 +291,17 @@ fn title(candidate: &Candidate) -> String {
         }
         Request::Review { .. } => format!("Do what the review{at} asks for"),
         _ => {
-            let name = candidate
-                .checks_name
-                .as_deref()
-                .unwrap_or("the failed jobs");
-            format!("Make {} pass", clean_line(name, 60))
+            let name = candidate.checks_name.as_deref();
+            let name = clean_line(name.unwrap_or("the failed jobs"), 60);
+            format!("Make {name} pass")
         }
     }
 }
 
 /// A plan of one task.
 pub(crate) fn one_task(title: &str, task: &str, kind: TaskKind) -> String {
-    let plan = json!({
-        "title": title,
-        "tasks": [{ "id": "t1", "title": title, "description": task, "kind": kind }],
-    });
-    plan.to_string()
+    let task = json!({ "id": "t1", "title": title, "description": task, "kind": kind });
+    json!({ "title": title, "tasks": [task] }).to_string()
 }
 
 /// The source if the request names a file or a directory of the repository.
@@ -369,8 +353,7 @@ impl RequestHandling<'_> {
         match decided {
             Ok(authorised) => self.work(authorised, purpose).await,
             Err(declined) => {
-                let state = facts.state.unwrap_or_default();
-                let target = self.reply_target(&candidate, state);
+                let target = self.reply_target(&candidate, facts.state.unwrap_or_default());
                 Err(target.declined(&declined).await.into())
             }
         }
@@ -382,7 +365,9 @@ impl RequestHandling<'_> {
         purpose: Purpose,
     ) -> Result<RequestedWork, NoRun> {
         if !authorised.candidate.request.is_work() {
-            return Err(self.answer(authorised).await.into());
+            let state = authorised.next_state.clone();
+            let target = self.reply_target(&authorised.candidate, state);
+            return Err(target.answer(&authorised, self.triggers).await.into());
         }
         let asked = authorised.candidate.request.clone();
         let is_again = asked == Request::Retry || asked.continues();
@@ -411,21 +396,20 @@ impl RequestHandling<'_> {
         }
         run.context.merges_base = request == Request::Rebase;
         let source = match (purpose, of_repository(&request)) {
-            (Purpose::Event | Purpose::Publish, Some(source)) => source,
-            (Purpose::Event, None) => {
-                match self.source(&authorised, &asked, &request, &mut run).await {
-                    Ok(source) => source,
-                    Err(declined) => {
-                        let target = self.reply_target(&authorised.candidate, authorised.state);
-                        let ended = match declined {
-                            Declined::Nothing { reason } => target.nothing(&reason).await,
-                            refused @ Declined::Refused(_) => target.declined(&refused).await,
-                        };
-                        return Err(ended.into());
-                    }
-                }
+            (Purpose::Event | Purpose::Publish, Some(source)) => Ok(source),
+            (Purpose::Event, None) => self.source(&authorised, &asked, &request, &mut run).await,
+            _ => Ok(WorkSource::Configured),
+        };
+        let source = match source {
+            Ok(source) => source,
+            Err(declined) => {
+                let target = self.reply_target(&authorised.candidate, authorised.state);
+                let ended = match declined {
+                    Declined::Nothing { reason } => target.nothing(&reason).await,
+                    refused @ Declined::Refused(_) => target.declined(&refused).await,
+                };
+                return Err(ended.into());
             }
-            _ => WorkSource::Configured,
         };
         if let (Purpose::Event, Some(subject)) = (purpose, &authorised.candidate.subject) {
             self.lookup.pictures(&subject.body, &mut run).await;
@@ -458,11 +442,9 @@ impl RequestHandling<'_> {
                 let is_own = |title: &str| authorised.state.is_done(title);
                 let mut read = issue::plan(&subject.title, &subject.body, is_own);
                 let asked_at = authorised.candidate.asked_at.as_deref();
-                let resolved = self
-                    .lookup
+                self.lookup
                     .resolve_references(&mut read.plan, asked_at)
-                    .await;
-                resolved.map_err(Declined::Refused)?;
+                    .await?;
                 let of_run = |task: &Task| is_own(&task.title);
                 match asked {
                     Request::Continue | Request::Answer(_) => {
@@ -477,8 +459,7 @@ impl RequestHandling<'_> {
             }
             Request::Approve(_) => {
                 let comment = self.comment.as_ref();
-                let plan = approved(&self.lookup, authorised, comment, request).await;
-                WorkSource::PlanText(plan.map_err(Declined::Refused)?)
+                WorkSource::PlanText(approved(&self.lookup, authorised, comment, request).await?)
             }
             Request::Instruction(_)
             | Request::Ask(_)
@@ -497,14 +478,13 @@ impl RequestHandling<'_> {
                         self.lookup.drop_resolved(number, &mut context, run).await;
                     }
                     let source = self.of_review(*review_id, &candidate, &context, run);
-                    let why = if is_again {
+                    let reason = if is_again {
                         "the review has no text, and all of its threads are resolved"
                     } else {
                         "the review has neither a text nor comments on lines"
                     };
-                    return source.ok_or(Declined::Nothing {
-                        reason: why.to_owned(),
-                    });
+                    let reason = reason.to_owned();
+                    return source.ok_or(Declined::Nothing { reason });
                 }
                 let task = words::prompt(&candidate, &context);
                 if let Request::Draft(_) = request {
@@ -546,21 +526,13 @@ impl RequestHandling<'_> {
         let first = context.review_comments.first();
         run.review = Some(Review {
             id,
-            author: first
-                .map(|comment| comment.author.clone())
-                .unwrap_or_default(),
+            author: first.map_or(String::new(), |comment| comment.author.clone()),
             threads: threads.collect(),
         });
         let entry = |it: &review::ReviewTask| json!({"id": it.id, "title": it.title, "description": it.description});
-        let tasks: Vec<Value> = tasks.iter().map(entry).collect();
+        let tasks = Value::from_iter(tasks.iter().map(entry));
         let plan = json!({ "title": title(candidate), "tasks": tasks });
         Some(WorkSource::PlanText(plan.to_string()))
-    }
-
-    async fn answer(self, authorised: Authorised) -> JobEnd {
-        let state = authorised.next_state.clone();
-        let target = self.reply_target(&authorised.candidate, state);
-        target.answer(&authorised, self.triggers).await
     }
 
     fn reply_target(&self, candidate: &Candidate, state: State) -> answer::ReplyTarget<'_> {

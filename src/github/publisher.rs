@@ -7,12 +7,12 @@
 mod check_and_comment;
 mod check_fields;
 
-pub use check_and_comment::{CheckAndComment, End, Known, PublishProblems, Published};
+pub use check_and_comment::{CheckAndComment, End, Known, Published};
 
 use crate::domain::agent::AgentEvent;
 use crate::domain::event::{Event, EventKind};
 use crate::domain::summary::RunSummary;
-use crate::github::api::Client;
+use crate::github::api::{Error, Repo};
 use crate::report::Reporter;
 use std::io;
 use std::sync::Arc;
@@ -49,14 +49,14 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    /// Starts publishing. `open` creates the client inside the thread's runtime.
+    /// Starts publishing. `open` creates the access inside the thread's runtime.
     ///
     /// # Errors
     /// When no thread can be created.
     pub fn start(
         pages: CheckAndComment,
         latest: watch::Sender<Latest>,
-        open: impl FnOnce() -> Result<Client, crate::github::api::Error> + Send + 'static,
+        open: impl FnOnce() -> Result<Repo, Error> + Send + 'static,
     ) -> io::Result<Self> {
         let seen = latest.subscribe();
         let thread = std::thread::Builder::new()
@@ -135,20 +135,18 @@ fn shows(kind: &EventKind) -> bool {
 
 fn published(
     mut pages: CheckAndComment,
-    open: impl FnOnce() -> Result<Client, crate::github::api::Error>,
+    open: impl FnOnce() -> Result<Repo, Error>,
     seen: watch::Receiver<Latest>,
 ) -> Published {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let done = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-        runtime.block_on(async {
-            let client = open()?;
-            follow(&mut pages, &client, seen).await;
-            Ok(pages.published(&client))
+    let publish = || -> anyhow::Result<Published> {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build()?.block_on(async {
+            let repo = open()?;
+            follow(&mut pages, &repo, seen).await;
+            Ok(pages.published(&repo))
         })
-    });
-    done.unwrap_or_else(|error| lost(format!("GitHub cannot be reached: {error}")))
+    };
+    publish().unwrap_or_else(|error| lost(format!("GitHub cannot be reached: {error}")))
 }
 
 /// Nothing is known of what was published.
@@ -160,7 +158,7 @@ fn lost(why: String) -> Published {
 }
 
 /// Publishes the latest state repeatedly until the end.
-async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::Receiver<Latest>) {
+async fn follow(pages: &mut CheckAndComment, repo: &Repo, mut seen: watch::Receiver<Latest>) {
     let (mut check_at, mut comment_at) = (None, None);
     loop {
         if seen.changed().await.is_err() {
@@ -174,12 +172,8 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
         }
         let Latest { summary, end, .. } = seen.borrow_and_update().clone();
         if let Some(end) = end {
-            let client = if end.hurried {
-                client.with_deadline(end.until).without_pauses()
-            } else {
-                client.with_deadline(end.until)
-            };
-            pages.end(&client, &summary, &end).await;
+            let repo = repo.clone().until(end.until).hurried(end.hurried);
+            pages.end(&repo, &summary, &end).await;
             return;
         }
         // The end interrupts an update that is in progress.
@@ -188,10 +182,9 @@ async fn follow(pages: &mut CheckAndComment, client: &Client, mut seen: watch::R
         let mut end_comes = seen.clone();
         let is_next =
             |latest: &Latest| latest.end.is_some() || !is_cancelled && latest.has_status();
-        let hurried = client.without_pauses();
-        let client = if is_cancelled { &hurried } else { client };
+        let repo = repo.clone().hurried(is_cancelled);
         tokio::select! {
-            () = pages.show(client, &summary, show_comment) => {}
+            () = pages.show(&repo, &summary, show_comment) => {}
             _ = end_comes.wait_for(is_next) => {}
         }
         if is_cancelled {

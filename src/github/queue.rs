@@ -29,10 +29,9 @@ const COUNT_TIMEOUT: Duration = Duration::from_secs(20);
 /// A plan file and the state of its work.
 struct Entry {
     path: PathBuf,
-    name: String,
-    plan: Result<Plan>,
     digest: String,
     branch: WorkBranch,
+    queued: QueuedPlan,
 }
 
 /// Selects the next plan, sets the branch of the request, and records why every other plan was passed over. Returns its
@@ -54,20 +53,16 @@ pub async fn choose(
     };
     let branches = PlanBranches::read(checkout, settings.branch_template()).await?;
     let failed = github.refs_below(FAILED).await?;
-    let entries = entries(real, dir, |path| branches.of(path))?;
-    let mut queued = Vec::new();
-    for entry in &entries {
-        let (plan, differs) = self::queued(checkout, entry, &failed, &github, &base_ref).await?;
-        if differs {
+    let mut entries = entries(real, dir, |path| branches.of(path))?;
+    for entry in &mut entries {
+        if entry.look(checkout, &failed, &github, &base_ref).await? {
+            let (name, branch) = (&entry.queued.name, &entry.branch.name);
             request.context.notes.push(format!(
-                "queue: {0}: its branch has another version of the plan than {base_ref}, and that version is used; merge {base_ref} into {1} to change it",
-                entry.name,
-                entry.branch.name
+                "queue: {name}: its branch has another version of the plan than {base_ref}, and that version is used; merge {base_ref} into {branch} to change it",
             ));
         }
-        queued.push(plan);
     }
-    let choice = next(&queued);
+    let choice = next(&plans(&entries));
     let passed_over = passed_over(&choice);
     let notes = passed_over.iter().map(|one| format!("queue: {one}"));
     request.context.notes.extend(notes);
@@ -84,20 +79,18 @@ pub async fn choose(
 /// # Errors
 /// When there is none, or the directory cannot be read.
 pub fn choose_here(real: &Real, dir: &str) -> Result<(PathBuf, Vec<String>), NoRun> {
-    let no_branch = |_: &str| {
-        Ok(WorkBranch {
-            name: String::new(),
-            at: None,
-        })
-    };
-    let entries = entries(real, dir, no_branch)?;
-    let queued: Vec<QueuedPlan> = entries.iter().map(|entry| entry.queued(real, 0)).collect();
-    let choice = next(&queued);
-    let blocked = blocked(&choice)
-        .into_iter()
-        .map(|one| format!("queue: {one}"));
+    let (name, at) = (String::new(), None);
+    let no_branch = WorkBranch { name, at };
+    let entries = entries(real, dir, |_| Ok(no_branch.clone()))?;
+    let choice = next(&plans(&entries));
+    let blocked = blocked(&choice).into_iter();
     let entry = chosen(dir, &choice, &entries)?;
-    Ok((entry.path.clone(), blocked.collect()))
+    let notes = blocked.map(|one| format!("queue: {one}"));
+    Ok((entry.path.clone(), notes.collect()))
+}
+
+fn plans(entries: &[Entry]) -> Vec<QueuedPlan> {
+    entries.iter().map(|entry| entry.queued.clone()).collect()
 }
 
 /// Why each plan that was not selected was passed over.
@@ -200,73 +193,70 @@ fn entries(
         }
         let bytes = settings::read_file(&path, "plan")?;
         let plan = plan::parse(&shown, &bytes).map_err(settings::located);
+        let (plan, invalid) = match plan {
+            Ok(plan) => (plan.value, None),
+            Err(error) => (Plan::default(), Some(error.message)),
+        };
+        let is_merged = invalid.is_none() && is_done(&plan);
+        let branch = branch_of(&shown)?;
         entries.push(Entry {
-            name,
-            plan: plan.map(|parsed| parsed.value),
             digest: digest(&shown, &bytes),
-            branch: branch_of(&shown)?,
+            queued: QueuedPlan {
+                path: shown,
+                name,
+                branch: branch.name.clone(),
+                id: plan.id,
+                priority: plan.priority.unwrap_or(Priority::Medium),
+                depends_on: plan.depends_on,
+                progress: if is_merged {
+                    Progress::Merged
+                } else {
+                    Progress::Open
+                },
+                failed_runs: 0,
+                open_pull: false,
+                invalid,
+            },
             path,
+            branch,
         });
     }
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    entries.sort_by(|one, other| one.queued.name.cmp(&other.queued.name));
     Ok(entries)
 }
 
-/// The state of a plan, and whether its branch has a different version of it.
-async fn queued(
-    checkout: Checkout<'_>,
-    entry: &Entry,
-    failed: &[(String, String)],
-    github: &Remote,
-    base: &str,
-) -> Result<(QueuedPlan, bool)> {
-    let prefix = failed_prefix(entry);
-    let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
-    let failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
-    let mut plan = entry.queued(checkout.real, failed_runs);
-    let mut differs = false;
-    let head = entry.branch.at.as_ref();
-    let is_open = plan.progress == Progress::Open && plan.invalid.is_none();
-    if let Some(head) = head.filter(|_| is_open) {
-        let there = on_branch(checkout, &plan.path, head)?;
-        let is_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
-        differs = there.is_some_and(|(_, digest)| digest != entry.digest);
-        let pulls = github.open_pulls_of(&entry.branch.name, base).await;
-        let no_pull = pulls.as_ref().is_ok_and(Vec::is_empty);
-        plan.open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
-        plan.progress = match is_done {
-            false => Progress::Open,
-            true if differs && no_pull => Progress::DoneBeforeEdit,
-            true => Progress::Done,
-        };
-    }
-    Ok((plan, differs))
-}
-
 impl Entry {
-    /// The plan as its file in the work tree has it.
-    fn queued(&self, real: &Real, failed_runs: u32) -> QueuedPlan {
-        let plan = self.plan.as_ref();
-        let is_merged = plan.is_ok_and(is_done);
-        QueuedPlan {
-            path: path_in_tree(&self.path, real.work_tree()),
-            name: self.name.clone(),
-            branch: self.branch.name.clone(),
-            id: plan.ok().and_then(|plan| plan.id.clone()),
-            priority: plan
-                .ok()
-                .and_then(|plan| plan.priority)
-                .unwrap_or(Priority::Medium),
-            depends_on: plan.map_or_else(|_| Vec::new(), |plan| plan.depends_on.clone()),
-            progress: if is_merged {
-                Progress::Merged
+    /// Completes the state of the plan by what GitHub has of it. Returns whether its branch has a different version.
+    async fn look(
+        &mut self,
+        checkout: Checkout<'_>,
+        failed: &[(String, String)],
+        github: &Remote,
+        base: &str,
+    ) -> Result<bool> {
+        let prefix = failed_prefix(self);
+        let plan = &mut self.queued;
+        let runs = failed.iter().filter(|(name, _)| name.starts_with(&prefix));
+        plan.failed_runs = u32::try_from(runs.count()).unwrap_or(u32::MAX);
+        let is_open = plan.progress == Progress::Open && plan.invalid.is_none();
+        let Some(head) = self.branch.at.as_ref().filter(|_| is_open) else {
+            return Ok(false);
+        };
+        let there = on_branch(checkout, &plan.path, head)?;
+        let has_done = there.as_ref().is_some_and(|(plan, _)| is_done(plan));
+        let differs = there.is_some_and(|(_, digest)| digest != self.digest);
+        let pulls = github.open_pulls_of(&self.branch.name, base).await;
+        let has_none = pulls.as_ref().is_ok_and(Vec::is_empty);
+        plan.open_pull = pulls.is_ok_and(|pulls| !pulls.is_empty());
+        if has_done {
+            let is_edited = differs && has_none;
+            plan.progress = if is_edited {
+                Progress::DoneBeforeEdit
             } else {
-                Progress::Open
-            },
-            failed_runs,
-            open_pull: false,
-            invalid: plan.err().map(|error| error.message.clone()),
+                Progress::Done
+            };
         }
+        Ok(differs)
     }
 }
 
@@ -278,9 +268,8 @@ fn digest(name: &str, bytes: &[u8]) -> String {
 }
 
 fn is_done(plan: &Plan) -> bool {
-    plan.tasks
-        .iter()
-        .all(|task| task.status == TaskStatus::Done)
+    let mut tasks = plan.tasks.iter();
+    tasks.all(|task| task.status == TaskStatus::Done)
 }
 
 /// The version of the plan in its own branch, and its digest.

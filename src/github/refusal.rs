@@ -16,37 +16,42 @@ use std::path::Path;
 
 /// Reports the error. `out` is the log of the step.
 pub fn report(context: &Context, error: &Error, out: &mut impl Write) {
-    for command in annotation_commands(&[annotation(error)]) {
+    let note = Some(annotation(error));
+    let (end, summary) = (end_of(error.kind), step_summary(error));
+    let (why, report_status) = (&error.message, ReportStatus::Ok);
+    tell(context, note, &summary, end, why, report_status, out);
+}
+
+/// Reports in an annotation, the step summary and the outputs how a job ends in which no run starts, and why. `out` is
+/// the log of the step.
+pub(super) fn tell(
+    context: &Context,
+    note: Option<Annotation>,
+    summary: &str,
+    end: (RunStatus, Reason),
+    why: &str,
+    mut report_status: ReportStatus,
+    out: &mut impl Write,
+) {
+    for command in note
+        .into_iter()
+        .flat_map(|note| annotation_commands(&[note]))
+    {
         // Without a log there is no other place to report it.
         let _ = writeln!(out, "{command}");
     }
-    let mut report_status = ReportStatus::Ok;
     if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY")
-        && append(&path, &step_summary(error)).is_err()
+        && append(&path, summary).is_err()
     {
         report_status = ReportStatus::Degraded;
     }
-    if let Err(error) = write_outputs(context, end_of(error.kind), &error.message, report_status) {
-        let _ = writeln!(out, "{}", neutral(&format!("no outputs: {error:#}")));
+    if let Some(path) = context.path_var("GITHUB_OUTPUT") {
+        let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
+        let outputs = of_no_run(end.0, end.1, why, report_status, &delimiter);
+        if let Err(error) = append(&path, &outputs) {
+            let _ = writeln!(out, "{}", neutral(&format!("no outputs: {error:#}")));
+        }
     }
-}
-
-/// Writes the outputs of a job in which no run starts.
-pub(super) fn write_outputs(
-    context: &Context,
-    end: (RunStatus, Reason),
-    why: &str,
-    report_status: ReportStatus,
-) -> anyhow::Result<()> {
-    let Some(path) = context.path_var("GITHUB_OUTPUT") else {
-        return Ok(());
-    };
-    let (status, reason) = end;
-    let delimiter = format!("sprag_{}", uuid::Uuid::new_v4().simple());
-    append(
-        &path,
-        &of_no_run(status, reason, why, report_status, &delimiter),
-    )
 }
 
 /// How a run ends that cannot start because of such an error.
@@ -65,27 +70,19 @@ pub fn actions_log(error: &Error) -> String {
     lines.join("\n")
 }
 
-pub(super) fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
     append_only(path)?.write_all(text.as_bytes())?;
     Ok(())
 }
 
 fn annotation(error: &Error) -> Annotation {
-    let (path, line, what) = match &error.at {
-        Some(at) => (
-            at.file.clone(),
-            u32::try_from(at.line).ok(),
-            at.what.clone(),
-        ),
-        None => (".github".to_owned(), None, error.message.clone()),
-    };
-    let lines: Vec<String> = std::iter::once(what)
-        .chain(error.hints.iter().cloned())
-        .collect();
+    let at = error.at.as_ref();
+    let mut lines = vec![at.map_or(&error.message, |at| &at.what).as_str()];
+    lines.extend(error.hints.iter().map(String::as_str));
     Annotation {
         level: Level::Error,
-        path,
-        line,
+        path: at.map_or(".github", |at| &at.file).to_owned(),
+        line: at.and_then(|at| u32::try_from(at.line).ok()),
         title: "Sprag cannot begin".to_owned(),
         message: text::block(&lines.join("\n")),
         ..Annotation::default()

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// The request of a run on GitHub.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunRequest {
     /// The context of the texts on GitHub.
     pub context: ReportContext,
@@ -30,12 +31,10 @@ pub struct RunRequest {
     /// The comment, if it exists already.
     pub comment: Option<Page>,
     /// The check run of the run before, which this one replaces if it is on the same commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_check: Option<u64>,
     /// The plan of a queue.
     pub queued: Option<String>,
     /// Whether it asks to continue unfinished work.
-    #[serde(default)]
     pub continues: bool,
     /// The answer to the question with which the last run ended. It is kept with the task.
     #[serde(skip)]
@@ -44,10 +43,8 @@ pub struct RunRequest {
     #[serde(skip)]
     pub pictures: Vec<Vec<u8>>,
     /// The text to draft a plan from, if the run only shows one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drafts: Option<String>,
     /// The review that requested the work, whose threads are answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<Review>,
     /// How the work is delivered. Fixed when the run begins.
     pub delivery: Delivery,
@@ -66,6 +63,7 @@ pub struct Review {
 
 /// Whether and how the work leaves this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Delivery {
     /// Whether it is pushed.
     pub push: bool,
@@ -74,7 +72,6 @@ pub struct Delivery {
     /// Whether GitHub creates the commits itself.
     pub via_api: bool,
     /// What the settings say of a new pull request.
-    #[serde(default)]
     pub proposal: Proposal,
     /// The workflows to start on the pushed commits.
     pub dispatch: Vec<String>,
@@ -120,13 +117,9 @@ pub struct WorkBranch {
 impl RunRequest {
     /// A request of which only the place is known.
     pub fn at(place: Place) -> Self {
-        Self {
-            context: ReportContext {
-                place,
-                ..ReportContext::default()
-            },
-            ..Self::default()
-        }
+        let mut request = Self::default();
+        request.context.place = place;
+        request
     }
 
     /// Decides before the plan is read whether to report on GitHub that the run cannot start.

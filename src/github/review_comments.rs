@@ -9,7 +9,9 @@ use crate::domain::summary::{RunSummary, TaskSummary};
 use crate::domain::text::fence_around;
 use crate::domain::trigger::run_name::RunName;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, Identity, NewLineComment, NewReview, Repo, ReviewComment};
+use crate::github::api::{
+    Error, ErrorKind, Identity, NewLineComment, NewReview, Repo, ReviewComment,
+};
 use crate::github::delivery::resolve;
 use crate::github::request::RunRequest;
 use crate::report::markdown::escaped;
@@ -55,11 +57,10 @@ pub async fn post(
         let name = &request.context.place.name;
         let found = Found::new(name, summary, &lines, &told);
         let gone = found.gone(&told, reviewed.head);
-        let unresolved = if gone.is_empty() {
-            None
-        } else {
-            resolve(&repo, number, &gone).await.err()
-        };
+        let mut unresolved = None;
+        if !gone.is_empty() {
+            unresolved = resolve(&repo, number, &gone).await.err();
+        }
         let Some(new) = found.review(reviewed.head) else {
             return Ok(unresolved);
         };
@@ -67,7 +68,7 @@ pub async fn post(
         let posted = repo.create_review(number, &marker, &new, &identity).await;
         match posted {
             // The diff on GitHub may differ from git's. Then the lines are only mentioned.
-            Err(Error::Invalid { status: 422, .. }) if !new.comments.is_empty() => {
+            Err(error) if error.kind == ErrorKind::Invalid(422) && !new.comments.is_empty() => {
                 let new = found.without_lines(new);
                 let again = repo.create_review(number, &marker, &new, &identity);
                 again.await?;
@@ -149,11 +150,7 @@ impl<'a> Found<'a> {
             elsewhere: Vec::new(),
             told: 0,
         };
-        for finding in summary
-            .tasks
-            .iter()
-            .flat_map(|task| review::open(&task.findings))
-        {
+        for finding in found.all() {
             let last = last_line(finding);
             let is_shown = lines.show(&finding.path, finding.line, last);
             let is_commented = is_shown && told.lines.contains(&(finding.path.clone(), last));
@@ -166,6 +163,11 @@ impl<'a> Found<'a> {
             }
         }
         found
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Finding> + use<'a> {
+        let tasks = self.summary.tasks.iter();
+        tasks.flat_map(|task| review::open(&task.findings))
     }
 
     /// The first comments of the threads with this run name whose findings a review of a later commit no
@@ -184,28 +186,19 @@ impl<'a> Found<'a> {
         if !self.summary.tasks.iter().all(is_whole) {
             return Vec::new();
         }
-        let all = || {
-            self.summary
-                .tasks
-                .iter()
-                .flat_map(|task| review::open(&task.findings))
-        };
-        let markers: Vec<String> = all().map(|finding| self.finding_marker(finding)).collect();
+        let markers: Vec<String> = self.all().map(|it| self.finding_marker(it)).collect();
         let own = self.name.start_of_finding_markers();
-        let is_found = |thread: &ReviewComment| {
+        let is_gone = |thread: &&ReviewComment| {
             let is_here = |finding: &Finding| {
                 finding.path == thread.path && Some(last_line(finding)) == thread.line
             };
-            markers.iter().any(|marker| thread.body.contains(marker)) || all().any(is_here)
-        };
-        let is_earlier = |thread: &ReviewComment| {
             let commit = thread.original_commit_id.as_deref();
-            commit.is_some_and(|commit| commit != head)
+            thread.body.starts_with(&own)
+                && commit.is_some_and(|commit| commit != head)
+                && !markers.iter().any(|marker| thread.body.contains(marker))
+                && !self.all().any(is_here)
         };
-        let threads = told.threads.iter();
-        let gone = threads.filter(|thread| {
-            thread.body.starts_with(&own) && is_earlier(thread) && !is_found(thread)
-        });
+        let gone = told.threads.iter().filter(is_gone);
         gone.map(|thread| thread.id).collect()
     }
 
@@ -253,22 +246,15 @@ impl<'a> Found<'a> {
             0 => String::new(),
             told => format!(", besides {told} of before"),
         };
-        let mut text = format!(
-            "{}\n{} found {}{before}.",
-            self.marker(),
-            escaped(self.name.as_str()),
-            count(new as u64, "thing"),
-        );
+        let (name, new) = (escaped(self.name.as_str()), count(new as u64, "thing"));
+        let mut text = format!("{}\n{name} found {new}{before}.", self.marker());
         if !listed.is_empty() {
             text += "\n";
         }
         for finding in listed {
-            text += &format!(
-                "\n{}\n- {}: {}",
-                self.finding_marker(finding),
-                escaped(&place(finding)),
-                escaped(&short_line(&finding.text, WORDS))
-            );
+            let (marker, place) = (self.finding_marker(finding), escaped(&place(finding)));
+            let words = escaped(&short_line(&finding.text, WORDS));
+            text += &format!("\n{marker}\n- {place}: {words}");
         }
         text
     }
@@ -276,11 +262,8 @@ impl<'a> Found<'a> {
     fn comment(&self, finding: &Finding) -> NewLineComment {
         let last = last_line(finding);
         let first = (last != finding.line).then_some(finding.line);
-        let mut body = format!(
-            "{}\n{}",
-            self.finding_marker(finding),
-            escaped(&short_line(&finding.text, WORDS))
-        );
+        let words = escaped(&short_line(&finding.text, WORDS));
+        let mut body = format!("{}\n{words}", self.finding_marker(finding));
         // A text with a redacted secret is not a valid suggestion.
         let suggestion = finding.suggestion.as_deref();
         if let Some(text) = suggestion.filter(|text| !text.contains(MASK)) {

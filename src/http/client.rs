@@ -34,10 +34,18 @@ impl TransportError {
             unsent |= client.is_some_and(legacy::Error::is_connect);
             next = error.source();
         }
-        match (describe_error(error), unsent) {
-            ((text, true), _) => Self::Broken(text),
-            ((text, false), true) => Self::Unsent(text),
-            ((text, false), false) => Self::Lost(text),
+        match describe_error(error) {
+            (text, true) => Self::Broken(text),
+            (text, false) if unsent => Self::Unsent(text),
+            (text, false) => Self::Lost(text),
+        }
+    }
+
+    /// Its text, or this one for an exceeded time limit.
+    pub fn text_or(self, late: &str) -> String {
+        match self {
+            Self::Unsent(text) | Self::Lost(text) | Self::Broken(text) => text,
+            Self::Late => late.to_owned(),
         }
     }
 }

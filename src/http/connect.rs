@@ -8,7 +8,7 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
+use rustls::{ClientConfig, RootCertStore};
 use std::error::Error as StdError;
 use std::ffi::OsString;
 use std::io;
@@ -43,22 +43,13 @@ impl Connector {
         }
     }
 
-    fn tls(&self) -> Result<Arc<ClientConfig>, Fault> {
-        Ok(Arc::clone(&self.network.roots.load()?.config))
-    }
-
-    /// The path to an address, without the TLS of the address itself.
-    fn path(&self, to: &Uri) -> Result<Path, Fault> {
-        let proxy = self.network.rules.proxy_for(to)?;
-        let to_proxy = match &proxy {
-            Some(proxy) if proxy.via.is_https => Some(self.tls()?),
-            _ => None,
-        };
-        Ok(Path {
-            tcp: self.tcp.clone(),
-            proxy,
-            to_proxy,
-        })
+    /// The TLS settings for a server. None are loaded for a connection without TLS.
+    fn tls(&self, to: &Uri) -> Result<Arc<ClientConfig>, Fault> {
+        if to.scheme_str() == Some("https") {
+            Ok(Arc::clone(&self.network.roots.load()?.config))
+        } else {
+            super::roots::config(RootCertStore::empty())
+        }
     }
 
     /// Connects to the host and port of an address, for any protocol. If a proxy is set for an https
@@ -66,21 +57,33 @@ impl Connector {
     ///
     /// # Errors
     /// When the connection cannot be made.
-    pub async fn link(&self, to: Uri) -> Result<ServerConnection, BoxError> {
-        let mut path = self.path(&to)?;
-        path.call(to).await
-    }
-
-    fn connect(&self, to: Uri) -> Result<Connecting<MaybeHttpsStream<ServerConnection>>, Fault> {
-        let path = self.path(&to)?;
-        if to.scheme_str() == Some("https") {
-            return Ok(HttpsConnector::from((path, self.tls()?)).call(to));
+    pub async fn link(mut self, to: Uri) -> Result<ServerConnection, BoxError> {
+        let connection = |stream, proxied| ServerConnection { stream, proxied };
+        let Some(ProxyRoute { intercept, via }) = self.network.rules.proxy_for(&to)? else {
+            let stream = self.tcp.call(to).await?;
+            return Ok(connection(MaybeHttpsStream::Http(stream), false));
+        };
+        let address = intercept.uri().clone();
+        let tls = self.tls(&address)?;
+        let mut hop = HttpsConnector::from((self.tcp, tls));
+        if to.scheme_str() != Some("https") {
+            return Ok(connection(hop.call(address).await?, true));
         }
-        let mut path = path;
-        let link = path.call(to);
-        Ok(Box::pin(
-            async move { Ok(MaybeHttpsStream::Http(link.await?)) },
-        ))
+        let mut tunnel = Tunnel::new(address, hop);
+        if let Some(login) = intercept.basic_auth() {
+            tunnel = tunnel.with_auth(login.clone());
+        }
+        match tunnel.call(to).await {
+            // A tunnel behaves like a direct connection.
+            Ok(stream) => Ok(connection(stream, false)),
+            Err(error) if error.to_string().contains("authorization required") => {
+                Err(Fault(refused_login(&via)).into())
+            }
+            Err(error) => {
+                let why = super::describe_error(&error).0;
+                Err(format!("the proxy {}: {why}", via.proxy).into())
+            }
+        }
     }
 }
 
@@ -94,70 +97,28 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        match self.connect(to) {
-            Ok(connecting) => connecting,
-            Err(fault) => Box::pin(async move { Err(fault.into()) }),
-        }
+        let connector = self.clone();
+        Box::pin(async move {
+            let tls = connector.tls(&to)?;
+            HttpsConnector::from((Link(connector), tls)).call(to).await
+        })
     }
 }
 
-/// The path to one server, without the TLS of the server itself.
-#[derive(Clone)]
-struct Path {
-    tcp: HttpConnector,
-    proxy: Option<ProxyRoute>,
-    /// The TLS settings for a proxy that requires TLS itself.
-    to_proxy: Option<Arc<ClientConfig>>,
-}
+/// Connects to servers without their TLS.
+struct Link(Connector);
 
-impl Service<Uri> for Path {
+impl Service<Uri> for Link {
     type Response = ServerConnection;
     type Error = BoxError;
     type Future = Connecting<ServerConnection>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.tcp.poll_ready(context).map_err(Into::into)
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let Some(ProxyRoute { intercept, via }) = self.proxy.clone() else {
-            let connecting = self.tcp.call(to);
-            return Box::pin(async move {
-                let stream = MaybeHttpsStream::Http(connecting.await?);
-                Ok(ServerConnection::new(stream, false))
-            });
-        };
-        let mut hop = ProxyConnector {
-            tcp: self.tcp.clone(),
-            tls: self.to_proxy.clone(),
-        };
-        let address = intercept.uri().clone();
-        if to.scheme_str() != Some("https") {
-            let connecting = hop.call(address);
-            return Box::pin(async move { Ok(ServerConnection::new(connecting.await?, true)) });
-        }
-        let mut tunnel = Tunnel::new(address, hop);
-        if let Some(login) = intercept.basic_auth() {
-            tunnel = tunnel.with_auth(login.clone());
-        }
-        let connecting = tunnel.call(to);
-        Box::pin(async move {
-            let stream = connecting.await.map_err(|error| {
-                let error: BoxError = error.into();
-                if error.to_string().contains("authorization required") {
-                    BoxError::from(Fault(refused_login(&via)))
-                } else {
-                    format!(
-                        "the proxy {}: {}",
-                        via.proxy,
-                        super::describe_error(&*error).0
-                    )
-                    .into()
-                }
-            })?;
-            // A tunnel behaves like a direct connection.
-            Ok(ServerConnection::new(stream, false))
-        })
+        Box::pin(self.0.clone().link(to))
     }
 }
 
@@ -170,43 +131,12 @@ pub(super) fn refused_login(via: &ProxyInUse) -> String {
     )
 }
 
-/// The connection to a proxy.
-#[derive(Clone)]
-struct ProxyConnector {
-    tcp: HttpConnector,
-    tls: Option<Arc<ClientConfig>>,
-}
-
-impl Service<Uri> for ProxyConnector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
-    type Error = BoxError;
-    type Future = Connecting<Self::Response>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.tcp.poll_ready(context).map_err(Into::into)
-    }
-
-    fn call(&mut self, to: Uri) -> Self::Future {
-        if let Some(tls) = &self.tls {
-            return HttpsConnector::from((self.tcp.clone(), Arc::clone(tls))).call(to);
-        }
-        let connecting = self.tcp.call(to);
-        Box::pin(async move { Ok(MaybeHttpsStream::Http(connecting.await?)) })
-    }
-}
-
 /// A connection to a server or a proxy.
 #[derive(Debug)]
 pub struct ServerConnection {
     stream: MaybeHttpsStream<TokioIo<TcpStream>>,
     /// Whether a proxy reads the requests, which must then have absolute addresses.
     proxied: bool,
-}
-
-impl ServerConnection {
-    fn new(stream: MaybeHttpsStream<TokioIo<TcpStream>>, proxied: bool) -> Self {
-        Self { stream, proxied }
-    }
 }
 
 impl Connection for ServerConnection {
@@ -250,8 +180,6 @@ pub struct ProxyInUse {
     pub proxy: String,
     /// The variable that names it.
     pub variable: &'static str,
-    /// Whether the connection to the proxy itself is encrypted.
-    pub is_https: bool,
 }
 
 /// The proxy selected for an address.
@@ -261,37 +189,27 @@ pub(super) struct ProxyRoute {
     pub(super) via: ProxyInUse,
 }
 
-/// The configured proxies, and the hosts that bypass them.
+/// The configured proxies with the variables that they come from, and the hosts that bypass them.
 #[derive(Debug)]
 pub(super) struct Rules {
-    http: Setting,
-    https: Setting,
+    http: &'static str,
+    https: &'static str,
     matcher: Matcher,
 }
 
-/// A proxy setting, with the variable that it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Setting {
-    None,
-    Usable(&'static str),
-    Unusable(&'static str),
-}
-
 /// Replaces an unusable proxy, so that hosts which need no proxy are still reached.
-const PLACEHOLDER: &str = "http://unusable.invalid";
+const UNUSABLE: &str = "unusable.invalid";
 
 impl Rules {
     pub(super) fn of(var: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let (https, https_value) = read(var, &["https_proxy", "HTTPS_PROXY"]);
         let (http, http_value) = read(var, &["http_proxy", "HTTP_PROXY"]);
-        let none_for = ["no_proxy", "NO_PROXY"]
-            .iter()
-            .find_map(|name| var(name))
-            .map(|value| value.to_string_lossy().into_owned());
+        let none_for = ["no_proxy", "NO_PROXY"].iter().find_map(|name| var(name));
+        let none_for = none_for.unwrap_or_default();
         let matcher = Matcher::builder()
             .http(http_value)
             .https(https_value)
-            .no(exceptions(none_for.as_deref().unwrap_or_default()))
+            .no(exceptions(&none_for.to_string_lossy()))
             .build();
         Self {
             http,
@@ -309,41 +227,36 @@ impl Rules {
         let Some(intercept) = self.matcher.intercept(to) else {
             return Ok(None);
         };
-        let setting = match to.scheme_str() {
+        let variable = match to.scheme_str() {
             Some("https") => self.https,
             _ => self.http,
         };
-        match setting {
-            Setting::None => Ok(None),
-            Setting::Unusable(variable) => Err(Fault(format!(
+        if intercept.uri().host() == Some(UNUSABLE) {
+            return Err(Fault(format!(
                 "{variable} is not the address of an http or https proxy, such as \
                  http://proxy.example.com:3128 or http://user:password@proxy.example.com:3128, \
                  with %40 for an @ in the password"
-            ))),
-            Setting::Usable(variable) => Ok(Some(ProxyRoute {
-                via: ProxyInUse {
-                    proxy: intercept.uri().to_string().trim_end_matches('/').to_owned(),
-                    variable,
-                    is_https: intercept.uri().scheme_str() == Some("https"),
-                },
-                intercept,
-            })),
+            )));
         }
+        let proxy = intercept.uri().to_string().trim_end_matches('/').to_owned();
+        let via = ProxyInUse { proxy, variable };
+        Ok(Some(ProxyRoute { intercept, via }))
     }
 }
 
-/// The first of these variables that is set, else the one for all schemes.
-fn read(var: &dyn Fn(&str) -> Option<OsString>, names: &[&'static str; 2]) -> (Setting, String) {
-    let all = ["all_proxy", "ALL_PROXY"];
-    let mut names = names.iter().chain(&all);
-    let Some((name, value)) = names.find_map(|name| Some((*name, var(name)?))) else {
-        return (Setting::None, String::new());
-    };
-    let value = value.to_str().unwrap_or_default().trim().to_owned();
-    if is_usable(&value) {
-        (Setting::Usable(name), value)
+/// The first of these variables that is set, else the one for all schemes, with its value.
+fn read(
+    var: &dyn Fn(&str) -> Option<OsString>,
+    names: &[&'static str; 2],
+) -> (&'static str, String) {
+    let mut names = names.iter().chain(&["all_proxy", "ALL_PROXY"]);
+    let found = names.find_map(|name| Some((*name, var(name)?)));
+    let (name, value) = found.unwrap_or_default();
+    let text = value.to_str().unwrap_or_default().trim();
+    if value.is_empty() || is_usable(text) {
+        (name, text.to_owned())
     } else {
-        (Setting::Unusable(name), PLACEHOLDER.to_owned())
+        (name, format!("http://{UNUSABLE}"))
     }
 }
 

@@ -108,38 +108,30 @@ impl Network {
 /// A connection error with its causes on one line, and whether it is a [`Fault`].
 pub fn describe_error(error: &(dyn StdError + 'static)) -> (String, bool) {
     let (mut text, mut fault) = (String::new(), None);
-    each(error, &mut |error| {
-        fault = fault.take().or_else(|| fault_of(error));
+    let mut next = Some(error);
+    while let Some(error) = next {
+        fault = fault.or_else(|| fault_of(error));
+        // `io::Error::source` skips the error that it wraps.
+        let wrapped = error.downcast_ref::<std::io::Error>();
+        let wrapped = wrapped.and_then(std::io::Error::get_ref);
+        let wrapped = wrapped.map(|wrapped| wrapped as &(dyn StdError + 'static));
+        next = wrapped.or_else(|| error.source());
         // The client's own prefix ("client error (Connect)") is of no use to a person.
-        let is_client = error.is::<hyper_util::client::legacy::Error>() && error.source().is_some();
-        let words = if is_client {
-            String::new()
-        } else {
-            error.to_string()
-        };
-        // Wrapping errors repeat the message of the wrapped one.
-        if !words.is_empty() && !text.ends_with(&words) {
-            text = match text.as_str() {
-                "" => words,
-                before => format!("{before}: {words}"),
-            };
+        if error.is::<hyper_util::client::legacy::Error>() && error.source().is_some() {
+            continue;
         }
-    });
+        // Wrapping errors repeat the message of the wrapped one.
+        let words = error.to_string();
+        if text.is_empty() {
+            text = words;
+        } else if !words.is_empty() && !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+    }
     match fault {
         None => (text, false),
         Some(fault) if text.ends_with(&fault.0) => (fault.0, true),
         Some(fault) => (format!("{}: {text}", fault.0), true),
-    }
-}
-
-/// Calls `tell` for an error and its causes. `io::Error::source` skips the error that it wraps.
-fn each(error: &(dyn StdError + 'static), tell: &mut dyn FnMut(&(dyn StdError + 'static))) {
-    tell(error);
-    let wrapped = error.downcast_ref::<std::io::Error>();
-    match (wrapped.and_then(std::io::Error::get_ref), error.source()) {
-        (Some(inner), _) => each(inner, tell),
-        (None, Some(source)) => each(source, tell),
-        (None, None) => {}
     }
 }
 

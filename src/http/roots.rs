@@ -65,22 +65,15 @@ impl Roots {
             let found = load_certs_from_paths(Some(file), None);
             if add(&mut store, found, FILE, file)? == 0 {
                 let shown = file.display();
-                return Err(Fault(format!(
-                    "{FILE} names {shown}, in which there is no certificate in PEM format"
-                )));
+                let why = "in which there is no certificate in PEM format";
+                return Err(Fault(format!("{FILE} names {shown}, {why}")));
             }
         }
-        for dir in self.dirs.iter().flat_map(std::env::split_paths) {
-            if dir.as_os_str().is_empty() {
-                continue;
-            }
+        let dirs = self.dirs.iter().flat_map(std::env::split_paths);
+        for dir in dirs.filter(|dir| !dir.as_os_str().is_empty()) {
             variables.push(DIR);
-            add(
-                &mut store,
-                load_certs_from_paths(None, Some(&dir)),
-                DIR,
-                &dir,
-            )?;
+            let found = load_certs_from_paths(None, Some(&dir));
+            add(&mut store, found, DIR, &dir)?;
         }
         variables.dedup();
         if variables.is_empty() {
@@ -92,17 +85,19 @@ impl Roots {
             added: store.len().saturating_sub(built_in),
             variables,
         };
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| Fault(format!("TLS cannot be set up: {error}")))?
-            .with_root_certificates(store)
-            .with_no_client_auth();
-        Ok(Loaded {
-            config: Arc::new(config),
-            trusted,
-        })
+        let config = config(store)?;
+        Ok(Loaded { config, trusted })
     }
+}
+
+/// The TLS settings with these root certificates.
+pub(super) fn config(store: RootCertStore) -> Result<Arc<ClientConfig>, Fault> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault(format!("TLS cannot be set up: {error}")))?;
+    let config = config.with_root_certificates(store).with_no_client_auth();
+    Ok(Arc::new(config))
 }
 
 /// Adds the certificates from a variable's path. Returns how many were usable.

@@ -1,35 +1,31 @@
 //! Finds known secrets in content that is about to be committed.
 
-use crate::secrets::redact::{forms, hexadecimal, secrets_apart};
-use crate::secrets::unescape::Unescape;
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
-use std::borrow::Cow;
+use crate::secrets::redact::{automaton, forms, secrets_apart};
+use crate::secrets::views::View;
+use aho_corasick::{AhoCorasick, MatchKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io::{self, ErrorKind, Read};
 
 /// Minimum length in bytes of a detected secret. Shorter values are often ordinary words, such as the
 /// password of a test database.
 pub const MIN_SECRET_BYTES: usize = 12;
 
-const CHUNK: usize = 64 * 1024;
+/// How many bytes are searched at a time.
+const CHUNK: usize = 256 * 1024;
+
+/// The most bytes of an escaped text for one byte of a secret.
+const MAX_ESCAPE_BYTES: usize = 14;
 
 /// Finds secrets in clear text and in the usual encodings, whatever the character encoding and the escapes of
 /// the text. The time is linear in the length of the text, and the memory does not grow with it. A reversed,
 /// compressed or encrypted secret is not found.
 #[derive(Clone, Default)]
 pub struct Detector {
-    /// Patterns that must match exactly, and hexadecimal digits in any letter case.
-    known: Vec<Known>,
-    /// Length in bytes of the longest pattern.
-    longest: usize,
-}
-
-#[derive(Clone)]
-struct Known {
-    automaton: AhoCorasick,
+    known: Option<AhoCorasick>,
     /// For each pattern, the variable and the form of the secret.
     patterns: Vec<DetectedSecret>,
+    /// Length in bytes of the longest pattern.
+    longest: usize,
 }
 
 /// A secret that was found.
@@ -41,56 +37,46 @@ pub struct DetectedSecret {
     pub form: String,
 }
 
-impl fmt::Debug for DetectedSecret {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Seen({})", self.name)
-    }
-}
-
 impl fmt::Debug for Detector {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let patterns: usize = self.known.iter().map(|known| known.patterns.len()).sum();
-        write!(out, "Detector({patterns} patterns)")
+        write!(out, "Detector({} patterns)", self.patterns.len())
     }
 }
 
 impl Detector {
-    /// Creates a detector for these secrets, each with the name of its variable.
+    /// Creates a detector for these secrets, each with the name of its variable. If several variables share one, the
+    /// first by name is told.
     pub fn new<'a>(secrets: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
-        let (mut exact, mut hex) = (BTreeMap::new(), BTreeMap::new());
+        let mut patterns: BTreeMap<Vec<u8>, DetectedSecret> = BTreeMap::new();
         for (name, secret) in secrets {
-            let parts = secrets_apart(secret.trim());
-            for part in parts.filter(|part| part.len() >= MIN_SECRET_BYTES) {
-                for form in forms(part) {
-                    if !form.is_ascii() {
-                        for bytes in encodings(&form) {
-                            note(&mut exact, bytes, name, &form);
+            let parts = secrets_apart(secret.trim()).filter(|part| part.len() >= MIN_SECRET_BYTES);
+            for form in parts.flat_map(forms) {
+                let seen = DetectedSecret {
+                    name: name.to_owned(),
+                    form: form.clone(),
+                };
+                for bytes in encodings(&form) {
+                    let all = readings(bytes).into_iter();
+                    for pattern in all.filter(|it| it.len() >= MIN_SECRET_BYTES) {
+                        let known = patterns.entry(pattern).or_insert_with(|| seen.clone());
+                        if seen.name < known.name {
+                            known.clone_from(&seen);
                         }
                     }
-                    // A secret that looks like an escape sequence is also detected by its unescaped form.
-                    let meant = Unescape::all(form.as_bytes());
-                    note(&mut exact, meant, name, &form);
-                    let joined: String = form.split_ascii_whitespace().collect();
-                    note(&mut exact, joined.into_bytes(), name, &form);
-                    note(&mut exact, form.clone().into_bytes(), name, &form);
                 }
-                let digits = hexadecimal(part);
-                note(&mut hex, digits.clone().into_bytes(), name, &digits);
             }
         }
-        let longest = exact.keys().chain(hex.keys()).map(Vec::len).max();
-        let known = [(exact, false), (hex, true)].into_iter();
+        let longest = patterns.keys().map(Vec::len).max();
         Self {
-            known: known
-                .filter_map(|(patterns, any_case)| Known::of(patterns, any_case))
-                .collect(),
+            known: automaton(patterns.keys(), MatchKind::Standard),
+            patterns: patterns.into_values().collect(),
             longest: longest.unwrap_or_default(),
         }
     }
 
     /// Whether there are no secrets to detect.
     pub fn is_idle(&self) -> bool {
-        self.known.is_empty()
+        self.known.is_none()
     }
 
     /// Starts a search in content that arrives in chunks.
@@ -98,194 +84,77 @@ impl Detector {
         Search {
             detector: self,
             seen: BTreeSet::new(),
-            views: [
-                View::new(false, Reading::Plain),
-                View::new(true, Reading::Plain),
-                View::new(false, Reading::Escapes(Unescape::default())),
-                View::new(true, Reading::Escapes(Unescape::default())),
-                View::new(true, Reading::Joined),
-            ],
+            bytes: Vec::new(),
         }
     }
 
     /// The secrets in the content, each once for every form.
-    ///
-    /// # Errors
-    /// When it cannot be read.
-    pub fn find(&self, from: &mut dyn Read) -> io::Result<BTreeSet<DetectedSecret>> {
+    pub fn find(&self, bytes: &[u8]) -> BTreeSet<DetectedSecret> {
         let mut search = self.search();
-        if self.is_idle() {
-            return Ok(search.end());
-        }
-        let mut chunk = vec![0; CHUNK];
-        loop {
-            match from.read(&mut chunk) {
-                Ok(0) => return Ok(search.end()),
-                Ok(length) => search.read(chunk.get(..length).unwrap_or_default()),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn collect(&self, bytes: &[u8], seen: &mut BTreeSet<DetectedSecret>) {
-        for Known {
-            automaton,
-            patterns,
-        } in &self.known
-        {
-            let found = automaton.find_overlapping_iter(bytes);
-            seen.extend(found.filter_map(|hit| patterns.get(hit.pattern().as_usize()).cloned()));
-        }
+        search.read(bytes);
+        search.end()
     }
 }
 
-/// Secrets by pattern.
-type Patterns = BTreeMap<Vec<u8>, DetectedSecret>;
-
-/// Adds a pattern for a form of a variable's secret. If several variables share it, the first by name is
-/// kept.
-fn note(patterns: &mut Patterns, bytes: Vec<u8>, name: &str, form: &str) {
-    if bytes.len() < MIN_SECRET_BYTES {
-        return;
-    }
-    let seen = DetectedSecret {
-        name: name.to_owned(),
-        form: form.to_owned(),
-    };
-    let known = patterns.entry(bytes).or_insert_with(|| seen.clone());
-    if seen.name < known.name {
-        *known = seen;
-    }
+/// The ways to read a text: as it is, without white space, as needed for wrapped Base64, and as its views.
+fn readings(bytes: Vec<u8>) -> Vec<Vec<u8>> {
+    let is_blank = |byte: &u8| *byte == 0 || byte.is_ascii_whitespace();
+    let mut joined = bytes.clone();
+    joined.retain(|byte| !is_blank(byte));
+    let views = View::all(&bytes, false).into_iter().map(|view| view.bytes);
+    views.chain([joined, bytes]).collect()
 }
 
-impl Known {
-    fn of(patterns: Patterns, any_case: bool) -> Option<Self> {
-        let automaton = AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .ascii_case_insensitive(any_case)
-            .build(patterns.keys())
-            .ok()
-            .filter(|_| !patterns.is_empty())?;
-        Some(Self {
-            automaton,
-            patterns: patterns.into_values().collect(),
-        })
-    }
-}
-
-/// A non-ASCII text in the encodings whose bytes differ from UTF-8. ASCII characters in these encodings are
-/// found by leaving out the NUL bytes.
+/// A text in the encodings whose bytes differ from UTF-8 even if NUL bytes are left out, as between the ASCII
+/// characters of UTF-16 and UTF-32.
 fn encodings(text: &str) -> Vec<Vec<u8>> {
-    let utf_16: Vec<u16> = text.encode_utf16().collect();
-    let without_nul = |bytes: Vec<u8>| bytes.into_iter().filter(|byte| *byte != 0).collect();
-    let mut all: Vec<Vec<u8>> = vec![
-        without_nul(utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect()),
-        without_nul(utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect()),
-    ];
-    let latin: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(c).ok()).collect();
-    all.extend(latin);
+    let mut all = vec![text.as_bytes().to_vec()];
+    if !text.is_ascii() {
+        let utf_16: Vec<u16> = text.encode_utf16().collect();
+        all.push(utf_16.iter().flat_map(|unit| unit.to_le_bytes()).collect());
+        all.push(utf_16.iter().flat_map(|unit| unit.to_be_bytes()).collect());
+        let latin = text.chars().map(|c| u8::try_from(c).ok());
+        all.extend(latin.collect::<Option<Vec<u8>>>());
+    }
     all
 }
 
 /// A search in progress.
-#[derive(Debug)]
 pub struct Search<'d> {
     detector: &'d Detector,
     seen: BTreeSet<DetectedSecret>,
-    views: [View; 5],
+    /// The last bytes, which may be the start of a secret.
+    bytes: Vec<u8>,
 }
 
 impl Search<'_> {
     /// Processes the next bytes.
     pub fn read(&mut self, bytes: &[u8]) {
-        if !self.detector.is_idle() {
-            self.take(bytes, false);
+        let keep = self.detector.longest * MAX_ESCAPE_BYTES;
+        for chunk in bytes.chunks(CHUNK) {
+            self.bytes.extend_from_slice(chunk);
+            if self.bytes.len() > keep + CHUNK {
+                self.collect();
+                self.bytes.drain(..self.bytes.len() - keep);
+            }
         }
     }
 
     /// Ends the search and returns the secrets found.
     pub fn end(mut self) -> BTreeSet<DetectedSecret> {
-        self.take(b"", true);
+        self.collect();
         self.seen
     }
 
-    fn take(&mut self, bytes: &[u8], is_end: bool) {
-        let keep = self.detector.longest.saturating_sub(1);
-        let [plain, ..] = &self.views;
-        let before = plain.tail.clone();
-        for view in &mut self.views {
-            // While a view equals the text itself, it would find the same again.
-            if !view.differs {
-                if view.is_plain(bytes) {
-                    continue;
-                }
-                view.differs = true;
-                view.tail.clone_from(&before);
-            }
-            view.take(bytes, is_end);
-            self.detector.collect(&view.tail, &mut self.seen);
-            let cut = view.tail.len().saturating_sub(keep);
-            view.tail.drain(..cut);
-        }
-    }
-}
-
-/// One way to read the content.
-#[derive(Debug)]
-struct View {
-    /// Whether NUL bytes are ignored, as between ASCII characters in UTF-16 and UTF-32.
-    without_nul: bool,
-    reading: Reading,
-    /// Whether the view differs from the bytes themselves.
-    differs: bool,
-    /// The last bytes, which may be the start of a secret.
-    tail: Vec<u8>,
-}
-
-#[derive(Debug)]
-enum Reading {
-    Plain,
-    /// Escape sequences are replaced by their characters.
-    Escapes(Unescape),
-    /// White space is removed, as needed for wrapped Base64.
-    Joined,
-}
-
-impl View {
-    fn new(without_nul: bool, reading: Reading) -> Self {
-        let differs = !without_nul && matches!(reading, Reading::Plain);
-        Self {
-            without_nul,
-            reading,
-            differs,
-            tail: Vec::new(),
-        }
-    }
-
-    /// Whether this view leaves these bytes unchanged.
-    fn is_plain(&self, bytes: &[u8]) -> bool {
-        let has_nul = || memchr::memchr(0, bytes).is_some();
-        match &self.reading {
-            Reading::Plain => !has_nul(),
-            Reading::Escapes(_) if self.without_nul => !has_nul(),
-            Reading::Escapes(_) => !Unescape::concerns(bytes),
-            Reading::Joined => !bytes.iter().any(u8::is_ascii_whitespace),
-        }
-    }
-
-    fn take(&mut self, bytes: &[u8], is_end: bool) {
-        let bytes: Cow<'_, [u8]> = if self.without_nul {
-            bytes.iter().copied().filter(|byte| *byte != 0).collect()
-        } else {
-            Cow::Borrowed(bytes)
+    fn collect(&mut self) {
+        let Some(known) = &self.detector.known else {
+            return;
         };
-        match &mut self.reading {
-            Reading::Plain => self.tail.extend_from_slice(&bytes),
-            Reading::Escapes(unescape) => unescape.push(&bytes, is_end, &mut self.tail),
-            Reading::Joined => self
-                .tail
-                .extend(bytes.iter().filter(|byte| !byte.is_ascii_whitespace())),
+        for bytes in readings(self.bytes.clone()) {
+            let hits = known.find_overlapping_iter(&bytes);
+            let patterns = &self.detector.patterns;
+            let seen = hits.filter_map(|hit| patterns.get(hit.pattern().as_usize()).cloned());
+            self.seen.extend(seen);
         }
     }
 }
@@ -303,10 +172,10 @@ mod tests {
             ("KEY", "short\na line of the key that is long\n"),
             ("LOGIN_PASSWORD", "pässwörd-ünd-möre"),
         ]);
-        let found = detector.find(&mut &*text).unwrap();
+        let found = detector.find(text);
         let mut search = detector.search();
         text.chunks(7).for_each(|chunk| search.read(chunk));
-        assert_eq!(search.end(), found, "in pieces");
+        assert!(search.end() == found, "in pieces");
         let names: BTreeSet<String> = found.into_iter().map(|seen| seen.name).collect();
         names.into_iter().collect()
     }

@@ -2,10 +2,9 @@
 
 use crate::domain::pattern::Pattern;
 use crate::secrets::views::View;
-use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,16 +12,12 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// The replacement for a secret.
 pub const MASK: &str = "***";
 
 /// Minimum length in bytes of a redacted secret. Shorter ones occur in ordinary text.
 pub const MIN_SECRET_BYTES: usize = 8;
-
-/// Minimum length in bytes of a secret that is also redacted where characters are escaped or interrupted.
-const MIN_HIDDEN_BYTES: usize = 12;
 
 /// Removes known secrets in the usual encodings, and everything that looks like a token of a well-known
 /// service, from texts, in time linear in the text. A truncated, reversed or spelled out secret is not found.
@@ -42,41 +37,36 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     /// Creates a redactor for these secrets: in clear text, in Base64 at any offset and hexadecimal (both
-    /// also wrapped), in Base32, as a list of bytes, with percent encoding, and as in JSON, HTML and Sprag's own
-    /// Markdown; long ones also with
-    /// any characters escaped, and with line breaks or sequences of terminals between them. Each long line of a
-    /// multi-line secret counts as a secret too.
+    /// also wrapped), in Base32 and as a list of bytes, with any characters escaped as in URLs, JSON, HTML and
+    /// Markdown, and with line breaks or sequences of terminals between them. Each long line of a multi-line secret
+    /// counts as a secret too.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
         let mut known = BTreeSet::new();
         let mut hidden = BTreeSet::new();
-        for secret in secrets.into_iter().map(str::trim) {
-            if secret.len() >= MIN_SECRET_BYTES {
-                let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
-                let views = forms
-                    .iter()
-                    .flat_map(|form| View::all(form.as_bytes(), false));
-                hidden.extend(views.map(|view| view.bytes));
-                known.extend(forms);
-                known.extend(pieces(secret));
-            }
+        let secrets = secrets.into_iter().map(str::trim);
+        for secret in secrets.filter(|secret| secret.len() >= MIN_SECRET_BYTES) {
+            let forms: Vec<String> = secrets_apart(secret).flat_map(forms).collect();
+            let views = forms
+                .iter()
+                .flat_map(|form| View::all(form.as_bytes(), false));
+            hidden.extend(views.map(|view| view.bytes));
+            known.extend(forms);
+            known.extend(pieces(secret));
         }
-        hidden.retain(|form: &Vec<u8>| form.len() >= MIN_HIDDEN_BYTES);
-        match (automaton(&known), automaton(&hidden)) {
-            (Ok(known), Ok(hidden)) => Self { known, hidden },
-            // This fails only for more than two thousand million bytes of secrets.
-            _ => Self::default(),
+        hidden.retain(|form: &Vec<u8>| form.len() >= MIN_SECRET_BYTES);
+        Self {
+            known: automaton(&known, MatchKind::LeftmostLongest),
+            hidden: automaton(&hidden, MatchKind::LeftmostLongest),
         }
     }
 
     /// The text without secrets.
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let known = match &self.known {
-            Some(known) if known.is_match(text) => Cow::Owned(replaced(known, text)),
-            _ => Cow::Borrowed(text),
-        };
+        let found = self.known.iter().flat_map(|known| known.find_iter(text));
+        let known = masked(text, found.map(|found| found.range()).collect(), false);
         let shown = match self.places(&known) {
             places if places.is_empty() => known,
-            places => Cow::Owned(masked(&known, places)),
+            places => Cow::Owned(masked(&known, places, true).into_owned()),
         };
         match shown {
             Cow::Borrowed(text) => without_tokens(text),
@@ -87,14 +77,13 @@ impl Redactor {
     /// The places of secrets whose characters are escaped or interrupted in a text.
     fn places(&self, text: &str) -> Vec<Range<usize>> {
         let text = text.as_bytes();
-        let hidden = self.hidden.as_ref().filter(|_| View::concerns(text));
-        let found = hidden.filter(|hidden| {
-            let views = View::all(text, false);
-            views.iter().any(|view| hidden.is_match(&view.bytes))
-        });
-        let Some(hidden) = found else {
+        let Some(hidden) = self.hidden.as_ref().filter(|_| View::concerns(text)) else {
             return Vec::new();
         };
+        let views = View::all(text, false);
+        if !views.iter().any(|view| hidden.is_match(&view.bytes)) {
+            return Vec::new();
+        }
         let views = View::all(text, true);
         let places = views.iter().flat_map(|view| {
             let found = hidden.find_iter(&view.bytes);
@@ -186,35 +175,27 @@ fn is_word_of_a_format(text: &str) -> bool {
         .all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// Adjacent or overlapping matches become one mask, so that the number of masks reveals nothing.
-fn replaced(known: &AhoCorasick, text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut end = 0;
-    for found in known.find_iter(text) {
-        out.push_str(text.get(end..found.start()).unwrap_or_default());
-        if end == 0 || found.start() > end {
-            out.push_str(MASK);
-        }
-        end = found.end();
+/// Finds these patterns; `None` if there are none. Each command builds it for texts that are mostly short: an
+/// automaton that is faster to search takes longer to build than its searches save. It fails only for more than two
+/// thousand million bytes of secrets.
+pub(super) fn automaton<P: AsRef<[u8]>>(
+    patterns: impl IntoIterator<Item = P>,
+    kind: MatchKind,
+) -> Option<AhoCorasick> {
+    let mut builder = AhoCorasick::builder();
+    let builder = builder
+        .kind(Some(AhoCorasickKind::ContiguousNFA))
+        .match_kind(kind);
+    let built = builder.build(patterns).ok();
+    built.filter(|built| built.patterns_len() > 0)
+}
+
+/// The text with these places masked. Adjacent or overlapping places become one mask, so that the number of masks
+/// reveals nothing. With `keeps_lines` their line breaks stay, so that every line remains one.
+fn masked(text: &str, mut places: Vec<Range<usize>>, keeps_lines: bool) -> Cow<'_, str> {
+    if places.is_empty() {
+        return Cow::Borrowed(text);
     }
-    out.push_str(text.get(end..).unwrap_or_default());
-    out
-}
-
-/// Finds these patterns, the longest at each place; `None` if there are none. Each command builds it for texts that
-/// are mostly short: an automaton that is faster to search takes longer to build than its searches save.
-fn automaton<P: AsRef<[u8]>>(patterns: &BTreeSet<P>) -> Result<Option<AhoCorasick>, BuildError> {
-    let built = (!patterns.is_empty()).then(|| {
-        AhoCorasick::builder()
-            .kind(Some(AhoCorasickKind::ContiguousNFA))
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(patterns)
-    });
-    built.transpose()
-}
-
-/// The text with these places masked. Their line breaks stay, so that every line remains one.
-fn masked(text: &str, mut places: Vec<Range<usize>>) -> String {
     places.sort_by_key(|place| place.start);
     let mut out = String::with_capacity(text.len());
     let mut end = 0;
@@ -228,11 +209,12 @@ fn masked(text: &str, mut places: Vec<Range<usize>>) -> String {
         if end == 0 || place.start > end {
             out.push_str(MASK);
         }
-        out.extend(secret.chars().filter(|c| matches!(c, '\n' | '\r')));
+        let breaks = secret.chars().filter(|c| matches!(c, '\n' | '\r'));
+        out.extend(breaks.filter(|_| keeps_lines));
         end = place.end;
     }
     out.push_str(text.get(end..).unwrap_or_default());
-    out
+    Cow::Owned(out)
 }
 
 /// A secret and its long lines, each of which is a secret of its own.
@@ -241,55 +223,17 @@ pub(crate) fn secrets_apart(secret: &str) -> impl Iterator<Item = &str> {
     std::iter::once(secret).chain(lines.filter(|line| line.len() >= 2 * MIN_SECRET_BYTES))
 }
 
-/// All characters except letters, digits and those that a URL may contain unescaped.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'.')
-    .remove(b'_')
-    .remove(b'~');
-/// The characters that programs escape when they encode complete URLs.
-const OF_ADDRESSES: &AsciiSet = &CONTROLS
-    .add(b' ')
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'%')
-    .add(b'#')
-    .add(b'`')
-    .add(b'{')
-    .add(b'}');
-
 /// A secret in hexadecimal digits.
 pub(crate) fn hexadecimal(secret: &str) -> String {
     secret.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A secret in the usual encodings.
+/// A secret in the usual encodings, except for escape sequences, which a [`View`] reads.
 pub(crate) fn forms(secret: &str) -> Vec<String> {
-    let mut forms = vec![secret.to_owned()];
     let hex = hexadecimal(secret);
-    forms.push(hex.to_uppercase());
-    forms.push(hex);
-    for set in [NON_ALPHANUMERIC, UNRESERVED, OF_ADDRESSES] {
-        let encoded = utf8_percent_encode(secret, set).to_string();
-        forms.push(encoded.replace("%20", "+"));
-        forms.push(lower_escapes(&encoded));
-        forms.push(encoded);
-    }
-    let json = Value::from(secret).to_string();
-    let json = json
-        .get(1..json.len().saturating_sub(1))
-        .unwrap_or_default();
-    forms.push(json.replace('/', "\\/"));
-    forms.push(json.to_owned());
-    forms.push(Value::from(json).to_string().trim_matches('"').to_owned());
-    forms.push(
-        secret
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;"),
-    );
-    forms.push(markdown_form(secret));
+    // The forms of pages write blanks like this.
+    let plus = secret.replace(' ', "+");
+    let mut forms = vec![secret.to_owned(), plus, hex.to_uppercase(), hex];
     for shift in 0..3 {
         forms.extend(base64_forms(secret.as_bytes(), shift));
     }
@@ -321,39 +265,6 @@ fn pieces(secret: &str) -> Vec<String> {
         starts.filter_map(piece).collect::<Vec<String>>()
     };
     long.iter().flat_map(of_form).collect()
-}
-
-/// A secret with the escapes of Sprag's Markdown.
-fn markdown_form(secret: &str) -> String {
-    let mut out = String::with_capacity(secret.len());
-    for c in secret.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '~' | '$' | '|' => out.extend(['\\', c]),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-fn lower_escapes(encoded: &str) -> String {
-    let mut out = String::with_capacity(encoded.len());
-    let mut escaped = 0;
-    for c in encoded.chars() {
-        escaped = if c == '%' {
-            3_u8
-        } else {
-            escaped.saturating_sub(1)
-        };
-        out.push(if escaped > 0 {
-            c.to_ascii_lowercase()
-        } else {
-            c
-        });
-    }
-    out
 }
 
 /// Maximum length in bytes of a secret that is also redacted in rare encodings.
@@ -394,17 +305,14 @@ fn base32_form(secret: &[u8], shift: usize) -> String {
         secret.get(byte).map(|byte| (byte >> (7 - at % 8)) & 1)
     };
     let starts = (start..end.saturating_sub(4)).step_by(5);
-    let digits = starts.map(|at| {
-        (at..at + 5)
-            .filter_map(bit)
-            .fold(0, |all, bit| (all << 1) | bit)
-    });
+    let push = |all: u8, bit: u8| (all << 1) | bit;
+    let digits = starts.map(|at| (at..at + 5).filter_map(bit).fold(0, push));
     let letters = digits.filter_map(|digit| ALPHABET.get(usize::from(digit)));
     letters.map(|letter| char::from(*letter)).collect()
 }
 
 /// The Base64 characters that depend only on the secret, if `shift` bytes of a group of three precede it.
-fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
+fn base64_forms(secret: &[u8], shift: usize) -> [String; 2] {
     let mut bytes = vec![0; shift];
     bytes.extend_from_slice(secret);
     let before = [0, 2, 3].get(shift).copied().unwrap_or(0);
@@ -413,10 +321,7 @@ fn base64_forms(secret: &[u8], shift: usize) -> Vec<String> {
         let end = text.len().saturating_sub(after);
         text.get(before..end).unwrap_or_default().to_owned()
     };
-    vec![
-        inner(STANDARD_NO_PAD.encode(&bytes)),
-        inner(URL_SAFE_NO_PAD.encode(&bytes)),
-    ]
+    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|engine| inner(engine.encode(&bytes)))
 }
 
 /// What looks like a token of a well-known service or a private key, except for the values in the
@@ -453,44 +358,17 @@ const TOKEN_FORMS: &str = r"(?x)
         ";
 
 /// What is in every token of [`TOKEN_FORMS`], most of them at its beginning.
-const SIGNS_OF_TOKENS: [&str; 13] = [
-    "gh",
-    "github_pat_",
-    "glpat-",
-    "sk-",
-    "AKIA",
-    "ASIA",
-    "AIza",
-    "xox",
-    "npm_",
-    "hf_",
-    "eyJ",
-    "BEGIN ",
-    "://",
-];
-
-static SIGNS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let kind = Some(AhoCorasickKind::ContiguousNFA);
-    let automaton = AhoCorasick::builder().kind(kind).build(SIGNS_OF_TOKENS);
-    automaton.ok()
-});
+const SIGNS_OF_TOKENS: &str = "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- sk- AKIA ASIA AIza xox npm_ hf_ eyJ \
+                               BEGIN ://";
 
 /// Whether a text contains the beginning of a token.
 fn may_hold_token(text: &str) -> bool {
-    let Some(signs) = SIGNS.as_ref() else {
-        return true;
-    };
-    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    signs.find_overlapping_iter(text).any(|found| {
-        let (before, token) = text.as_bytes().split_at(found.start());
-        let is_inside = before.last().is_some_and(|byte| is_word(*byte));
-        match token {
-            [b'B', ..] => true,
-            [b':', ..] => token.contains(&b'@'),
-            // Many words begin with these two letters.
-            [b'g', b'h', ..] => !is_inside && token.get(3) == Some(&b'_'),
-            _ => !is_inside,
-        }
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_first = |at: usize| !text[..at].ends_with(is_word);
+    SIGNS_OF_TOKENS.split(' ').any(|sign| match sign {
+        "BEGIN" => text.contains(sign),
+        "://" => text.contains(sign) && text.contains('@'),
+        _ => text.match_indices(sign).any(|(at, _)| is_first(at)),
     })
 }
 

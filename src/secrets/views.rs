@@ -1,10 +1,13 @@
 //! Texts without what interrupts or escapes their characters, and where these characters stand in the text.
 
-use crate::secrets::unescape::{Unescape, first_meant, is_start};
+use crate::secrets::unescape::{Meant, escape, is_start};
 use std::ops::Range;
 
 /// The longest title or address in a control sequence of a terminal, in bytes.
 const MAX_STRING_BYTES: usize = 4096;
+
+/// How deep escape sequences may be escaped.
+const MAX_DEPTH: usize = 16;
 
 /// Bytes that stand for a text, and their places in it.
 #[derive(Debug, Default)]
@@ -19,70 +22,52 @@ impl View {
     /// Whether a view of this text differs from the text.
     pub(super) fn concerns(text: &[u8]) -> bool {
         let text = text.trim_ascii_end();
-        Unescape::concerns(text) || text.iter().any(may_be_unseen)
+        text.iter()
+            .any(|byte| is_start(byte) || may_be_unseen(byte))
     }
 
-    /// The views of a text in which a secret can be found that is interrupted or escaped there.
+    /// The views of a text in which a secret can be found that is interrupted or escaped there, however deep.
     pub(super) fn all(text: &[u8], has_places: bool) -> Vec<Self> {
+        let places = has_places.then(|| (0..text.len()).map(|at| at..at + 1));
         let whole = Self {
             bytes: text.to_vec(),
-            places: if has_places {
-                (0..text.len()).map(|at| at..at + 1).collect()
-            } else {
-                Vec::new()
-            },
+            places: places.into_iter().flatten().collect(),
         };
-        let shown = whole.shown();
-        let meant = Unescape::concerns(text).then(|| shown.unescaped().shown());
-        std::iter::once(shown).chain(meant).collect()
+        let mut views = vec![whole.read(may_be_unseen, unseen)];
+        // Escape sequences may stand for parts of others.
+        while let Some(last) = views.last().filter(|_| views.len() <= MAX_DEPTH) {
+            let meant = last.read(is_start, escape);
+            if meant.bytes.len() == last.bytes.len() {
+                break;
+            }
+            views.push(meant.read(may_be_unseen, unseen));
+        }
+        views
     }
 
-    /// The same without the characters that nobody sees: line breaks with the white space around them,
-    /// control characters and sequences of terminals, and characters without a width.
-    pub(super) fn shown(&self) -> Self {
+    /// The same with what sequences of bytes stand for in their place.
+    fn read(&self, may_start: fn(&u8) -> bool, meant: fn(&[u8]) -> Option<Meant>) -> Self {
         let mut view = Self::default();
         let mut at = 0;
         while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            let seen = rest.iter().position(may_be_unseen).unwrap_or(rest.len());
-            view.copy(self, at..at + seen);
-            at += seen;
-            let rest = rest.get(seen..).unwrap_or_default();
+            let plain = rest.iter().position(may_start).unwrap_or(rest.len());
+            let rest = rest.get(plain..).unwrap_or_default();
+            view.copy(self, at..at + plain);
+            at += plain;
             if matches!(rest, [b'\n' | b'\r', ..]) {
                 view.drop_spaces();
             }
-            match unseen(rest) {
-                0 => {
-                    view.copy(self, at..at + 1);
-                    at += 1;
-                }
-                length => at += length,
-            }
-        }
-        view
-    }
-
-    /// The same with the character of each escape sequence in its place.
-    fn unescaped(&self) -> Self {
-        let mut view = Self::default();
-        let mut at = 0;
-        while let Some(rest) = self.bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            let plain = rest
-                .iter()
-                .copied()
-                .position(is_start)
-                .unwrap_or(rest.len());
-            view.copy(self, at..at + plain);
-            at += plain;
-            match first_meant(rest.get(plain..).unwrap_or_default()) {
+            let length = match meant(rest) {
                 Some((length, meant)) => {
                     view.add(self, at..at + length, &meant);
-                    at += length;
+                    length
                 }
                 None => {
                     view.copy(self, at..at + 1);
-                    at += 1;
+                    1
                 }
-            }
+            };
+            at += length;
         }
         view
     }
@@ -125,22 +110,28 @@ fn may_be_unseen(byte: &u8) -> bool {
     *byte < b' ' && *byte != b'\t' || matches!(byte, 0x7f | 0xc2 | 0xe2 | 0xef)
 }
 
-/// The number of bytes at the start that show nothing.
-fn unseen(rest: &[u8]) -> usize {
-    match rest {
+/// The bytes at the start that nobody sees: line breaks with the white space around them, control characters and
+/// sequences of terminals, and characters without a width.
+fn unseen(rest: &[u8]) -> Option<Meant> {
+    let length = match rest {
         [b'\n' | b'\r', rest @ ..] => {
-            let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0);
             1 + rest.iter().take_while(is_space).count()
         }
         [0x1b, rest @ ..] => 1 + of_sequence(rest),
-        [b'\t', ..] => 0,
-        [0..b' ' | 0x7f, ..] => 1,
+        [b'\t', ..] => return None,
+        [0..b' ' | 0x7f, ..] => {
+            let is_control =
+                |byte: &&u8| matches!(byte, 0..=8 | 11 | 12 | 14..=26 | 28..=31 | 0x7f);
+            rest.iter().take_while(is_control).count()
+        }
         // Control characters, and the soft hyphen.
         [0xc2, 0x80..=0x9f | 0xad, ..] => 2,
         [0xe2, 0x80, 0x8b..=0x8f | 0xa8..=0xae, ..] | [0xe2, 0x81, 0xa0..=0xa4, ..] => 3,
         [0xef, 0xbb, 0xbf, ..] => 3,
-        _ => 0,
-    }
+        _ => return None,
+    };
+    Some((length, Vec::new()))
 }
 
 /// The length of a control sequence of a terminal, without the escape character in front.

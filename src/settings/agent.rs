@@ -12,9 +12,8 @@ use sprag_agent::turn::Builtin;
 pub(super) fn agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
     match available_agent(all, sources) {
         Err(missing) if sources.stand_ins && missing.kind == ErrorKind::Environment => {
-            Ok(Agent::Cli(CliAgent::Command {
-                command: "true".to_owned(),
-            }))
+            let command = "true".to_owned();
+            Ok(Agent::Cli(CliAgent::Command { command }))
         }
         found => found,
     }
@@ -26,16 +25,19 @@ fn available_agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
         return Ok(Agent::Cli(CliAgent::Known(spec)));
     }
     match (all.agent.as_str(), all.agent_command.as_deref()) {
-        (agents::COMMAND | "auto", Some(command)) => Ok(Agent::Cli(CliAgent::Command {
-            command: command.to_owned(),
-        })),
-        (agents::ACP, Some(command)) => Ok(Agent::Cli(CliAgent::Acp {
-            command: command.to_owned(),
-        })),
-        (name, Some(_)) if agents::names().any(|known| known == name) => Err(Error::config(
-            format!("the agent {name} is named beside an `agent_command`, which it does not use"),
-        )
-        .hint("leave out one of them")),
+        (agents::COMMAND | "auto", Some(command)) => {
+            let command = command.to_owned();
+            Ok(Agent::Cli(CliAgent::Command { command }))
+        }
+        (agents::ACP, Some(command)) => {
+            let command = command.to_owned();
+            Ok(Agent::Cli(CliAgent::Acp { command }))
+        }
+        (name, Some(_)) if agents::names().any(|known| known == name) => {
+            let why = "is named beside an `agent_command`, which it does not use";
+            let error = Error::config(format!("the agent {name} {why}"));
+            Err(error.hint("leave out one of them"))
+        }
         (agents::BUILTIN, _) => built_in(all, sources)?.map_err(|missing| {
             let error = with_mistake(Error::environment(missing.message), sources);
             missing.hints.into_iter().fold(error, Error::hint)
@@ -45,11 +47,10 @@ fn available_agent(all: &Resolved, sources: &Sources) -> Result<Agent> {
                 .hint("give one with --agent-command, or agent_command in plan or configuration"))
         }
         ("auto", None) => built_in(all, sources)?.map_err(|missing| {
-            let none =
-                with_mistake(Error::environment("no agent is configured"), sources).hint(format!(
-                    "name one: {}; or set `agent` in {DEFAULT_FILE}",
-                    agent_flags()
-                ));
+            let flags = agent_flags();
+            let none = with_mistake(Error::environment("no agent is configured"), sources).hint(
+                format!("name one: {flags}; or set `agent` in {DEFAULT_FILE}"),
+            );
             let mut hints = missing.hints.into_iter();
             let first = hints.next().unwrap_or_default();
             // If something is set, its problem is the reason why the built-in agent cannot work.

@@ -1,6 +1,6 @@
 //! The arguments of a run on the command line. This module contains only types.
 
-pub use super::flags::{FlagsOf, SelectedKeys, SettingFlags};
+pub use super::flags::{DEMO, FlagsOf, INTEGRATE, PUBLISH, SettingFlags};
 use clap::{ArgAction, Args};
 use std::path::PathBuf;
 

@@ -2,13 +2,13 @@
 //! that reads files and variables, so that an invalid value has the same message everywhere.
 
 use crate::domain::settings::{self, Form, Group, Key, KeyDefault, Scope, Settings};
+use crate::domain::text::has_word;
 use crate::error::{Error, Result};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::marker::PhantomData;
 
 /// The settings on a command line, as texts by key.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -79,10 +79,8 @@ impl FromArgMatches for SettingFlags {
                 given.insert(key.name.to_owned(), texts);
             }
         }
-        Ok(Self {
-            given,
-            earlier: None,
-        })
+        let earlier = None;
+        Ok(Self { given, earlier })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -99,11 +97,8 @@ fn texts(matches: &ArgMatches, id: &str) -> Vec<String> {
 
 fn truth(matches: &ArgMatches, key: &Key) -> Option<String> {
     let is_given = |id: &str| matches!(matches.try_get_one::<bool>(id), Ok(Some(true)));
-    match (is_given(key.name), is_given(&negative(key))) {
-        (true, _) => Some(true.to_string()),
-        (false, true) => Some(false.to_string()),
-        (false, false) => None,
-    }
+    let is_set = is_given(key.name);
+    (is_set || is_given(&negative(key))).then(|| is_set.to_string())
 }
 
 /// Adds the flag of a row.
@@ -188,26 +183,32 @@ impl TypedValueParser for AnyText {
     }
 }
 
-/// A command's selection of settings.
-pub trait SelectedKeys {
-    /// The keys that it has flags for.
-    const KEYS: &'static [&'static str];
-}
+/// The settings for which commands have flags that take only some.
+const SELECTED: [&str; 3] = [
+    "events color",
+    "pull_request report",
+    "verify verify_timeout verify_env flaky_reruns deadline sandbox sandbox_write keep_going \
+     protected_paths push pull_request commit_via dispatch_workflows report name status_comment \
+     events color run_dir",
+];
+
+/// The selection of `sprag demo`.
+pub const DEMO: usize = 0;
+/// The selection of `sprag publish`.
+pub const PUBLISH: usize = 1;
+/// The selection of `sprag integrate`.
+pub const INTEGRATE: usize = 2;
 
 /// The flags of a selection of settings.
-#[derive(Debug, Clone)]
-pub struct FlagsOf<C>(pub SettingFlags, PhantomData<C>);
+#[derive(Debug, Clone, Default)]
+pub struct FlagsOf<const SELECTION: usize>(pub SettingFlags);
 
-impl<C> Default for FlagsOf<C> {
-    fn default() -> Self {
-        Self(SettingFlags::default(), PhantomData)
-    }
-}
-
-impl<C: SelectedKeys> Args for FlagsOf<C> {
+impl<const SELECTION: usize> Args for FlagsOf<SELECTION> {
     fn augment_args(command: Command) -> Command {
         let keys = settings::keys();
-        let chosen = keys.iter().filter(|key| C::KEYS.contains(&key.name));
+        let chosen = keys
+            .iter()
+            .filter(|key| has_word(SELECTED[SELECTION], key.name));
         chosen.fold(command, add)
     }
 
@@ -216,9 +217,9 @@ impl<C: SelectedKeys> Args for FlagsOf<C> {
     }
 }
 
-impl<C: SelectedKeys> FromArgMatches for FlagsOf<C> {
+impl<const SELECTION: usize> FromArgMatches for FlagsOf<SELECTION> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self(SettingFlags::from_arg_matches(matches)?, PhantomData))
+        SettingFlags::from_arg_matches(matches).map(Self)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

@@ -17,10 +17,10 @@ const SOURCES: &[&str] = &["plan", "prompt", "prompt-file", "issue", "queue"];
 /// The value of an input: `max-retries` is `INPUT_MAX-RETRIES`, or `INPUT_MAX_RETRIES` if a composite action
 /// passes it on explicitly.
 pub(super) fn input<'a>(context: &'a Context, name: &str) -> Option<&'a str> {
-    let upper = name.to_ascii_uppercase();
+    let name = format!("INPUT_{}", name.to_ascii_uppercase());
     context
-        .var(&format!("INPUT_{upper}"))
-        .or_else(|| context.var(&format!("INPUT_{}", upper.replace('-', "_"))))
+        .var(&name)
+        .or_else(|| context.var(&name.replace('-', "_")))
 }
 
 /// The directory in the input `working-directory`.
@@ -45,10 +45,8 @@ pub fn queue(context: &Context) -> Option<&str> {
 
 /// The configuration file: that of the flag, otherwise that of the input.
 pub fn config_file(context: &Context, common: &Common) -> Option<PathBuf> {
-    let asked = common
-        .config
-        .as_deref()
-        .or_else(|| input(context, "config").map(Path::new));
+    let of_input = || input(context, "config").map(Path::new);
+    let asked = common.config.as_deref().or_else(of_input);
     asked.map(|path| context.cwd.join(path))
 }
 
@@ -71,10 +69,8 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
     }
     if args.tasks.is_empty() {
         // One per line, or as in a row of `sprag matrix`: no id contains a space.
-        let tasks = input(context, "task")
-            .unwrap_or_default()
-            .split_whitespace();
-        args.tasks = tasks.map(str::to_owned).collect();
+        let tasks = input(context, "task").unwrap_or_default();
+        args.tasks = tasks.split_whitespace().map(str::to_owned).collect();
     }
     let answer = input(context, "answer").filter(|answer| !answer.trim().is_empty());
     args.answer = args.answer.or_else(|| answer.map(str::to_owned));
@@ -88,24 +84,24 @@ pub fn with_inputs(context: &Context, args: &RunArgs) -> Result<RunArgs> {
 
 /// Refuses a path as a prompt: `sprag run plan.yaml` is almost certainly not meant as one.
 fn refuse_path(context: &Context, words: &str) -> Result<()> {
-    let is_there = context.cwd.join(words).is_file();
-    let ending = Path::new(words)
-        .extension()
-        .and_then(|ending| ending.to_str());
-    let looks_like_one = !words.contains(char::is_whitespace)
-        && matches!(ending, Some("yaml" | "yml" | "md" | "json"));
-    match is_there {
-        false if looks_like_one => Err(Error::usage(format!(
-            "the prompt `{words}` looks like the name of a file, and there is no such file"
-        ))
-        .hint(format!("check the path, and run a plan with --plan {words}"))),
-        false => Ok(()),
-        true => Err(
-            Error::usage(format!("the prompt `{words}` is a file name")).hint(format!(
-                "run it with --plan {words}, or use its text as the prompt with --prompt-file {words}"
-            )),
-        ),
+    if context.cwd.join(words).is_file() {
+        let error = Error::usage(format!("the prompt `{words}` is a file name"));
+        return Err(error.hint(format!(
+            "run it with --plan {words}, or use its text as the prompt with --prompt-file {words}"
+        )));
     }
+    let ending = Path::new(words).extension();
+    let ending = ending
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default();
+    if words.contains(char::is_whitespace) || !["yaml", "yml", "md", "json"].contains(&ending) {
+        return Ok(());
+    }
+    let why = "looks like the name of a file, and there is no such file";
+    let error = Error::usage(format!("the prompt `{words}` {why}"));
+    Err(error.hint(format!(
+        "check the path, and run a plan with --plan {words}"
+    )))
 }
 
 /// Whether the command line determines the work. Then no input does.
@@ -120,10 +116,8 @@ fn names_a_source(args: &RunArgs) -> bool {
 
 /// Sets the source of the work from the inputs.
 fn source(context: &Context, args: &mut RunArgs) -> Result<()> {
-    let given = SOURCES.iter().copied();
-    let given: Vec<&str> = given
-        .filter(|name| input(context, name).is_some())
-        .collect();
+    let mut given = SOURCES.to_vec();
+    given.retain(|name| input(context, name).is_some());
     if given.len() > 1 {
         let message = format!("the inputs {} were given together", given.join(" and "));
         return Err(Error::usage(message).hint(format!("give one of {}", SOURCES.join(", "))));
@@ -144,9 +138,10 @@ fn issue(text: &str) -> Result<u64> {
     let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
     match number.parse() {
         Ok(number) if is_number && number > 0 => Ok(number),
-        _ => Err(Error::usage(format!(
-            "action input issue must be the number of an issue, got `{text}`"
-        ))),
+        _ => {
+            let why = "action input issue must be the number of an issue";
+            Err(Error::usage(format!("{why}, got `{text}`")))
+        }
     }
 }
 

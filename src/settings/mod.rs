@@ -35,15 +35,8 @@ use std::sync::Arc;
 pub const DEFAULT_FILE: &str = ".sprag/config.yaml";
 
 /// Names that the configuration file is given by mistake.
-const MISPLACED: [&str; 7] = [
-    ".sprag/config.yml",
-    ".sprag/config.json",
-    ".sprag/sprag.yaml",
-    ".sprag.yaml",
-    ".sprag.yml",
-    "sprag.yaml",
-    "sprag.yml",
-];
+const MISPLACED: &str = ".sprag/config.yml .sprag/config.json .sprag/sprag.yaml .sprag.yaml .sprag.yml sprag.yaml \
+                         sprag.yml";
 
 /// Refuses a work tree in which the configuration seems to have another name: the work would be committed
 /// without its checks. A plan may have any name.
@@ -55,17 +48,15 @@ pub fn refuse_misplaced(work_tree: &Path) -> Result<()> {
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().any(|line| line.starts_with("tasks:"))
     };
-    let found = MISPLACED.into_iter().find(|name| {
+    let is_misplaced = |name: &&str| {
         let path = work_tree.join(name);
         path.is_file() && !is_plan(&path)
-    });
-    match found {
-        Some(name) => Err(Error::config(format!(
-            "{name} is not read: the configuration is {DEFAULT_FILE}"
-        ))
-        .hint(format!("mkdir -p .sprag && git mv {name} {DEFAULT_FILE}"))),
-        None => Ok(()),
-    }
+    };
+    let Some(name) = MISPLACED.split(' ').find(is_misplaced) else {
+        return Ok(());
+    };
+    let why = format!("{name} is not read: the configuration is {DEFAULT_FILE}");
+    Err(Error::config(why).hint(format!("mkdir -p .sprag && git mv {name} {DEFAULT_FILE}")))
 }
 
 /// All sources of settings except the task.
@@ -214,15 +205,14 @@ impl TaskConfig {
 
     /// The text to add to every prompt.
     pub fn instructions(&self) -> Option<String> {
-        let place = (!self.directory.is_empty()).then(|| {
+        let dir = &self.directory;
+        let place = (!dir.is_empty()).then(|| {
             format!(
-                "The work belongs in the directory `{}`. Paths in these prompts are relative to the root of the repository.",
-                self.directory
+                "The work belongs in the directory `{dir}`. Paths in these prompts are relative to the root of the repository."
             )
         });
         let texts = place.into_iter().chain(self.settings.instructions.clone());
-        let all: Vec<String> = texts.collect();
-        (!all.is_empty()).then(|| all.join("\n\n"))
+        texts.reduce(|place, text| format!("{place}\n\n{text}"))
     }
 
     /// Selects the agent of this role, with its model and its arguments.
@@ -246,17 +236,13 @@ impl TaskConfig {
     pub fn every_agent(&self) -> impl Iterator<Item = &Agent> {
         let of_roles = self.agents.iter().map(|(_, other)| other);
         let others = of_roles.chain(&self.escalate).chain(&self.fallback);
-        [&self.agent]
-            .into_iter()
-            .chain(others.map(|other| &other.agent))
+        std::iter::once(&self.agent).chain(others.map(|other| &other.agent))
     }
 
     /// Selects the fallback agent. Returns whether there is one.
     pub fn take_fallback(&mut self) -> bool {
         let fallback = self.fallback.clone();
-        if let Some(other) = &fallback {
-            self.take(other);
-        }
+        fallback.iter().for_each(|other| self.take(other));
         fallback.is_some()
     }
 
@@ -271,11 +257,11 @@ impl TaskConfig {
             return false;
         };
         self.take(&other);
-        let own = self
-            .agents
-            .iter_mut()
-            .filter(|(role, _)| *role == Role::Implementer);
-        own.for_each(|(_, agent)| *agent = other.clone());
+        for (role, agent) in &mut self.agents {
+            if *role == Role::Implementer {
+                agent.clone_from(&other);
+            }
+        }
         true
     }
 
@@ -378,15 +364,11 @@ pub fn read_file(path: &Path, what: &str) -> Result<Vec<u8>> {
         _ => Error::config(format!("the {what} {shown} cannot be read: {error}")),
     })?;
     if metadata.is_dir() {
-        return Err(
-            Error::config(format!("the {what} {shown} is a directory, not a file"))
-                .hint("name a file in it"),
-        );
+        let why = format!("the {what} {shown} is a directory, not a file");
+        return Err(Error::config(why).hint("name a file in it"));
     }
     plan::check_size(&shown.to_string(), metadata.len()).map_err(located)?;
-    let limit = u64::try_from(plan::MAX_FILE_BYTES)
-        .unwrap_or(u64::MAX)
-        .saturating_add(1);
+    let limit = plan::MAX_FILE_BYTES as u64 + 1;
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
@@ -402,20 +384,19 @@ pub fn run_config(sources: &Sources, setup: Vec<String>) -> Result<RunConfig> {
     let all = sources.above.clone().or(sources.below.clone());
     let settings = all.resolve(sources.in_actions);
     if settings.allow_dirty && settings.keep_going {
-        return Err(
-            Error::usage("--allow-dirty and --keep-going exclude each other").hint(
-                "--keep-going restores the tree after a failed task, which would destroy your changes",
-            ),
-        );
+        let error = Error::usage("--allow-dirty and --keep-going exclude each other");
+        return Err(error.hint(
+            "--keep-going restores the tree after a failed task, which would destroy your changes",
+        ));
     }
-    let setup = setup.iter();
+    let setup = setup
+        .iter()
+        .map(|line| in_directory(line, &sources.directory));
     Ok(RunConfig {
         mcp: Vec::new(),
         progress_ignore: glob_set(&settings.progress.ignore)?,
         settings,
-        setup: setup
-            .map(|line| in_directory(line, &sources.directory))
-            .collect(),
+        setup: setup.collect(),
     })
 }
 
@@ -436,20 +417,11 @@ pub fn task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
     let settings = sources.of_task(task);
     let asks = task.kind == TaskKind::Ask;
     if settings.tdd && !asks && settings.verify.is_empty() && !settings.review_only {
-        return Err(Error::config(format!(
-            "task {} uses `tdd`, but no check is configured that runs its tests",
-            task.id
-        ))
-        .hint("name one: --verify 'COMMAND', or `verify` in plan or configuration"));
+        let why = "uses `tdd`, but no check is configured that runs its tests";
+        return Err(Error::config(format!("task {} {why}", task.id))
+            .hint("name one: --verify 'COMMAND', or `verify` in plan or configuration"));
     }
-    let other = |choice: &settings::RoleAgent| {
-        let settings = settings.with_agent(choice);
-        Ok(RoleAgent {
-            agent: agent(&settings, sources)?,
-            model: settings.model,
-            agent_args: settings.agent_args,
-        })
-    };
+    let other = |choice: &settings::RoleAgent| role_agent(settings.with_agent(choice), sources);
     let directory = task.directory.as_ref().unwrap_or(&sources.directory);
     let mut config = TaskConfig {
         agent: agent(&settings, sources)?,
@@ -495,18 +467,16 @@ pub fn shown_task_config(sources: &Sources, task: &Task) -> Result<TaskConfig> {
 fn role_agents(config: &TaskConfig, sources: &Sources) -> Result<Vec<(Role, RoleAgent)>> {
     let rows = phases(config.phases_asked());
     let roles: BTreeSet<Role> = rows.iter().map(|row| row.role).collect();
-    let of_role = |role| {
-        let settings = config.settings.of_role(role);
-        Ok((
-            role,
-            RoleAgent {
-                agent: agent(&settings, sources)?,
-                model: settings.model,
-                agent_args: settings.agent_args,
-            },
-        ))
-    };
+    let of_role = |role| Ok((role, role_agent(config.settings.of_role(role), sources)?));
     roles.into_iter().map(of_role).collect()
+}
+
+fn role_agent(settings: Resolved, sources: &Sources) -> Result<RoleAgent> {
+    Ok(RoleAgent {
+        agent: agent(&settings, sources)?,
+        model: settings.model,
+        agent_args: settings.agent_args,
+    })
 }
 
 fn protected_set(globs: &[impl AsRef<str>]) -> Result<ProtectedPaths> {
@@ -523,17 +493,15 @@ pub fn agent_file_set<'a>(globs: impl Iterator<Item = &'a str>) -> Result<GlobSe
 }
 
 fn glob_set(globs: &[impl AsRef<str>]) -> Result<GlobSet> {
+    let invalid = |error| Error::config(format!("invalid glob: {error}"));
     let mut builder = GlobSetBuilder::new();
     for glob in globs {
         let glob = GlobBuilder::new(glob.as_ref())
             .literal_separator(true)
-            .build()
-            .map_err(|error| Error::config(format!("invalid glob: {error}")))?;
-        builder.add(glob);
+            .build();
+        builder.add(glob.map_err(invalid)?);
     }
-    builder
-        .build()
-        .map_err(|error| Error::config(format!("the globs cannot be used: {error}")))
+    builder.build().map_err(invalid)
 }
 
 /// Makes a plan with one task from a prompt, whose first line is the title.
@@ -546,15 +514,9 @@ pub fn plan_of_prompt(prompt: &str) -> Result<Plan> {
         return Err(Error::usage("the prompt is empty").hint("describe the work to do"));
     };
     let title = crate::domain::text::cap_chars(first.trim_start_matches(['#', ' ']), 72);
-    let whole = text == title;
-    let yaml = serde_json::json!({
-        "title": title,
-        "tasks": [{
-            "id": "t1",
-            "title": title,
-            "description": if whole { "" } else { text },
-        }],
-    });
+    let text = if text == title { "" } else { text };
+    let task = serde_json::json!({ "id": "t1", "title": title, "description": text });
+    let yaml = serde_json::json!({ "title": title, "tasks": [task] });
     let bytes = yaml.to_string().into_bytes();
     plan::parse("prompt.yaml", &bytes)
         .map(|parsed| parsed.value)

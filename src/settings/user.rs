@@ -12,16 +12,11 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When it cannot be read, is invalid, or sets anything else.
 pub(super) fn settings(context: &Context) -> Result<Settings> {
-    let home = || {
-        context
-            .var_os("HOME")
-            .map(|home| Path::new(home).join(".config"))
-    };
-    let place = context
-        .var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .or_else(home);
-    let path = place.map(|place| place.join("sprag/config.yaml"));
+    let home = || Some(Path::new(context.var_os("HOME")?).join(".config"));
+    let place = context.var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+    let path = place
+        .or_else(home)
+        .map(|place| place.join("sprag/config.yaml"));
     let Some(path) = path.filter(|path| !context.in_actions() && path.is_file()) else {
         return Ok(Settings::default());
     };
@@ -37,10 +32,9 @@ pub(super) fn settings(context: &Context) -> Result<Settings> {
         ..Settings::default()
     };
     if taken != file.settings || !file.setup.is_empty() || !file.mcp.is_empty() {
-        let message = format!(
-            "{name} may have only `agent`, `agent_command`, `agent_args`, `model` and `color`"
-        );
-        return Err(Error::config(message).hint(format!("move the rest to {DEFAULT_FILE}")));
+        let why = "may have only `agent`, `agent_command`, `agent_args`, `model` and `color`";
+        let error = Error::config(format!("{name} {why}"));
+        return Err(error.hint(format!("move the rest to {DEFAULT_FILE}")));
     }
     Ok(taken)
 }

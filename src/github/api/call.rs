@@ -1,93 +1,23 @@
 //! Sends requests under the retry policy: with deadlines, waits and retries, and one write at a time.
 
 use super::client::{Client, Repo};
-use super::error::{Error, GraphqlError};
-use super::policy::{self, Fault, Kind, Next, Now, Refusal};
-use super::transport::{HttpRequest, HttpResponse, Keep, after};
+use super::error::{Error, ErrorKind, GraphqlError, short};
+use super::policy::{self, Fault, Kind, Next, Now};
+use super::transport::{Call, HttpResponse, drop_nulls};
 use crate::http::TransportError;
 use hyper::Method;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
-use std::sync::atomic::Ordering;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A request and its kind.
-#[derive(Debug, Clone)]
-pub(super) struct Call {
-    request: HttpRequest,
-    kind: Kind,
-}
-
-impl Call {
-    /// A GET.
-    pub(super) fn get(path: String) -> Self {
-        Self::new(Method::GET, path, Kind::Read)
-    }
-
-    /// A GET that keeps only a part of the body.
-    pub(super) fn keeping(path: String, keep: Keep) -> Self {
-        let mut call = Self::get(path);
-        call.request.keep = keep;
-        call
-    }
-
-    /// A request without a body.
-    pub(super) fn new(method: Method, path: String, kind: Kind) -> Self {
-        let request = HttpRequest {
-            method,
-            path,
-            body: None,
-            keep: Keep::Whole,
-        };
-        Self { request, kind }
-    }
-
-    /// A request with a JSON body.
-    ///
-    /// # Errors
-    /// When the body cannot be serialized, which does not happen with the types of this module.
-    pub(super) fn with_body(
-        method: Method,
-        path: String,
-        kind: Kind,
-        body: &impl Serialize,
-    ) -> Result<Self, Error> {
-        let body = serde_json::to_vec(body)
-            .map_err(|error| Error::protocol(&format!("{method} {path}"), error.to_string()))?;
-        let mut call = Self::new(method, path, kind);
-        call.request.body = Some(body);
-        Ok(call)
-    }
-
-    /// A GraphQL query.
-    pub(super) fn graphql(query: &str, variables: &Value, kind: Kind) -> Result<Self, Error> {
-        let body = json!({ "query": query, "variables": variables });
-        Self::with_body(Method::POST, "/graphql".to_owned(), kind, &body)
-    }
-
-    /// The request for people: method and path without the query.
-    pub(super) fn what(&self) -> String {
-        let path = self.request.path.split('?').next().unwrap_or_default();
-        format!("{} {path}", self.request.method)
-    }
-}
-
-/// The result of a request that was not finally refused.
-enum End {
-    Answered(HttpResponse),
-    /// The request may have succeeded. The wait before the check is over.
-    Unclear(Error),
-}
+/// The result of a request that was not finally refused. The inner error says that the request may have succeeded;
+/// the wait before the check is over.
+type End = Result<HttpResponse, Error>;
 
 impl Client {
-    /// Records an incident for the log.
-    pub(super) fn note(&self, incident: &str) {
-        self.inner.note(incident);
-    }
-
     /// Sends a request and parses its response as a `T`.
     pub(super) async fn call<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Error> {
         let answer = self.answer(call).await?;
@@ -96,10 +26,7 @@ impl Client {
 
     /// Sends a request and returns its response. An unclear result is an error.
     pub(super) async fn answer(&self, call: &Call) -> Result<HttpResponse, Error> {
-        match self.drive(call, &mut 0).await? {
-            End::Answered(answer) => Ok(answer),
-            End::Unclear(error) => Err(error),
-        }
+        self.drive(call, &mut 0).await?
     }
 
     /// Sends a request that creates something. Without a clear response, `existing` checks whether it has
@@ -112,14 +39,12 @@ impl Client {
         let mut sent = 0;
         loop {
             let error = match self.drive(call, &mut sent).await? {
-                End::Answered(answer) => return read(&call.what(), &answer.body),
-                End::Unclear(error) => error,
+                Ok(answer) => return read(&call.what(), &answer.body),
+                Err(error) => error,
             };
             if let Some(found) = existing().await? {
-                self.note(&format!(
-                    "{}: the request had succeeded after all",
-                    call.what()
-                ));
+                let what = call.what();
+                self.note(&format!("{what}: the request had succeeded after all"));
                 return Ok(found);
             }
             if sent >= self.inner.limits.attempts || self.left() == Some(Duration::ZERO) {
@@ -129,32 +54,30 @@ impl Client {
     }
 
     /// All entries of a list, page by page, until `enough` is true for one.
-    pub(super) async fn pages<T, P>(
+    pub(super) async fn pages<P>(
         &self,
         path: &str,
-        entries: impl Fn(P) -> Vec<T>,
-        enough: impl Fn(&T) -> bool,
-    ) -> Result<Vec<T>, Error>
+        enough: impl Fn(&P::Item) -> bool,
+    ) -> Result<Vec<P::Item>, Error>
     where
-        P: DeserializeOwned,
+        P: DeserializeOwned + IntoIterator,
     {
         let mut all = Vec::new();
         let separator = if path.contains('?') { '&' } else { '?' };
         for page in 1..=MAX_PAGES {
             let call = Call::get(format!("{path}{separator}per_page={PAGE}&page={page}"));
             let answer = self.answer(&call).await?;
-            let found = entries(read(&call.what(), &answer.body)?);
-            let full = found.len() >= PAGE || answer.has_next();
-            let stop = found.iter().any(&enough);
-            let empty = found.is_empty();
-            all.extend(found);
-            if stop || empty || !full {
+            let before = all.len();
+            all.extend(read::<P>(&call.what(), &answer.body)?);
+            let found = all.get(before..).unwrap_or_default();
+            let is_full = found.len() >= PAGE || answer.has_next();
+            if found.is_empty() || !is_full || found.iter().any(&enough) {
                 return Ok(all);
             }
         }
+        let count = all.len();
         self.note(&format!(
-            "GET {path}: only the first {} entries were read",
-            all.len()
+            "GET {path}: only the first {count} entries were read"
         ));
         Ok(all)
     }
@@ -181,7 +104,7 @@ impl Client {
     async fn drive(&self, call: &Call, sent: &mut u32) -> Result<End, Error> {
         loop {
             let (fault, error) = match self.once(call).await? {
-                Ok(answer) => return Ok(End::Answered(answer)),
+                Ok(answer) => return Ok(Ok(answer)),
                 Err(failed) => *failed,
             };
             *sent = sent.saturating_add(1);
@@ -202,22 +125,21 @@ impl Client {
                     }
                 }
                 Next::Look(wait) => {
-                    self.note(&format!(
-                        "{error}; it is unknown whether the request succeeded"
-                    ));
+                    let why = "it is unknown whether the request succeeded";
+                    self.note(&format!("{error}; {why}"));
                     self.inner.wait(wait).await;
-                    return Ok(End::Unclear(error));
+                    return Ok(Err(error));
                 }
                 Next::Limited(until) => {
-                    let message = match fault {
-                        Fault::Answered(refusal) => refusal_words(&refusal, &error),
-                        Fault::Unsent | Fault::Lost => String::new(),
+                    let wait = match fault {
+                        Fault::Answered(refusal) => refusal.retry_after,
+                        Fault::Unsent | Fault::Lost => None,
                     };
-                    let error = Error::RateLimited {
-                        what: call.what(),
-                        until,
-                        message,
-                    };
+                    let mut message = error.message;
+                    if let Some(wait) = wait {
+                        message += &format!(" (retry-after {wait} s)");
+                    }
+                    let error = Error::new(&error.what, ErrorKind::RateLimited(until), message);
                     self.note(&error.to_string());
                     return Err(error);
                 }
@@ -235,13 +157,14 @@ impl Client {
     async fn once(&self, call: &Call) -> Result<Result<HttpResponse, Failed>, Error> {
         let what = call.what();
         let out_of_time = || {
-            let error = Error::Deadline { what: what.clone() };
+            let error = Error::new(&what, ErrorKind::Deadline, "");
             self.note(&error.to_string());
             error
         };
+        let lasts_too_long = |wait| self.left().is_some_and(|left| left <= wait);
         if let Some(until) = self.inner.held().filter(|_| !self.is_hurried) {
             let wait = until.saturating_duration_since(Instant::now());
-            if self.left().is_some_and(|left| left <= wait) {
+            if lasts_too_long(wait) {
                 return Err(out_of_time());
             }
             self.inner.wait(wait).await;
@@ -252,7 +175,7 @@ impl Client {
             let mut last = self.inner.last_write.lock().await;
             if let Some(last) = last.filter(|_| !self.is_hurried) {
                 let wait = self.inner.limits.spacing.saturating_sub(last.elapsed());
-                if self.left().is_some_and(|left| left <= wait) {
+                if lasts_too_long(wait) {
                     return Err(out_of_time());
                 }
                 if !wait.is_zero() {
@@ -262,19 +185,19 @@ impl Client {
             *last = Some(Instant::now());
             turn = Some(last);
         }
-        let own = after(self.inner.limits.request);
+        let own = Instant::now() + self.inner.limits.request.min(DAY);
         let deadline = self.deadline.map_or(own, |deadline| deadline.min(own));
         if self.left() == Some(Duration::ZERO) {
             return Err(out_of_time());
         }
-        self.inner.sent.fetch_add(1, Ordering::Relaxed);
-        let answer = self.inner.transport.send(&call.request, deadline).await;
+        let answer = self.inner.transport.send(call, deadline).await;
         if let Some(mut last) = turn {
             *last = Some(Instant::now());
         }
         let lost = |fault, why: String| {
-            let what = what.clone();
-            Ok(Err(Box::new((fault, Error::Unreachable { what, why }))))
+            let why = self.inner.transport.without_token(&short(&why));
+            let error = Error::new(&what, ErrorKind::Unreachable, why);
+            Ok(Err(Box::new((fault, error))))
         };
         match answer {
             Ok(answer) => Ok(self.judged(&what, answer)),
@@ -317,14 +240,44 @@ impl Repo {
         self.client.call(&Call::get(self.path(rest))).await
     }
 
+    /// Reads a resource of the repository, or `None` if it does not exist.
+    pub(super) async fn find<T: DeserializeOwned>(&self, rest: &str) -> Result<Option<T>, Error> {
+        match self.get(rest).await {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Reads all entries of a list of the repository.
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn list<T: DeserializeOwned>(&self, rest: &str) -> Result<Vec<T>, Error> {
         let path = self.path(rest);
-        let all = |page: Vec<T>| page;
-        self.client.pages(&path, all, |_| false).await
+        self.client.pages::<Vec<T>>(&path, |_| false).await
+    }
+
+    /// Creates a resource. See [`Client::create`].
+    pub(super) async fn create<T: DeserializeOwned>(
+        &self,
+        rest: &str,
+        body: &impl Serialize,
+        existing: impl AsyncFn() -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        let call = Call::with_body(Method::POST, self.path(rest), Kind::Create, body)?;
+        self.client.create(&call, existing).await
+    }
+
+    /// Changes a resource, of which only the success matters.
+    pub(super) async fn patch(&self, rest: &str, body: &impl Serialize) -> Result<(), Error> {
+        self.send(Method::PATCH, rest, Kind::Change, body).await
+    }
+
+    /// Deletes a resource.
+    pub(super) async fn delete(&self, rest: &str) -> Result<(), Error> {
+        let call = Call::new(Method::DELETE, self.path(rest), Kind::Change);
+        self.client.answer(&call).await.map(drop)
     }
 
     /// Sends a request of which only the success matters. An unclear result is an error.
@@ -350,10 +303,8 @@ pub(super) struct GraphqlAnswer {
 
 impl GraphqlAnswer {
     pub(super) fn with(data: Value) -> Self {
-        Self {
-            data: Some(data),
-            errors: Vec::new(),
-        }
+        let (data, errors) = (Some(data), Vec::new());
+        Self { data, errors }
     }
 
     pub(super) fn data(self, what: &str) -> Result<Value, Error> {
@@ -365,17 +316,11 @@ impl GraphqlAnswer {
     }
 }
 
-/// Reads a value for which GitHub may send `null`.
-pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de> + Default,
-{
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
 /// The fault, and the error with its message.
 type Failed = Box<(Fault, Error)>;
+
+/// The longest time for a request.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Entries per page, and the maximum number of pages of a list.
 const PAGE: usize = 100;
@@ -384,29 +329,19 @@ const MAX_PAGES: usize = 100;
 /// GraphQL reports an exceeded limit with status 200 and an error of this type. No other answer has `errors`.
 fn is_graphql_limit(body: &str) -> bool {
     const TYPE: &str = "RATE_LIMITED";
-    let value: Option<Value> = body
-        .contains(TYPE)
-        .then(|| serde_json::from_str(body).ok())
-        .flatten();
-    let errors = value.as_ref().and_then(|value| value["errors"].as_array());
+    let read = || serde_json::from_str::<Value>(body).ok();
+    let value = body.contains(TYPE).then(read).flatten().unwrap_or_default();
+    let errors = value["errors"].as_array();
     errors.is_some_and(|errors| errors.iter().any(|error| error["type"] == TYPE))
 }
 
-fn refusal_words(refusal: &Refusal, error: &Error) -> String {
-    let words = match error {
-        Error::Forbidden { message, .. } | Error::Invalid { message, .. } => message.clone(),
-        other => other.to_string(),
-    };
-    match refusal.retry_after {
-        Some(seconds) => format!("{words} (retry-after {seconds} s)"),
-        None => words,
-    }
-}
-
-/// Parses a body as a `T` and ignores unknown fields.
+/// Parses a body as a `T` and ignores unknown fields. A field that is `null` counts as missing.
 pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(body)
-        .map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
+    let parsed = serde_json::from_slice(body).and_then(|mut value| {
+        drop_nulls(&mut value);
+        T::deserialize(value)
+    });
+    parsed.map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
 }
 
 fn wait_text(wait: Duration) -> String {

@@ -1,15 +1,15 @@
 //! Check runs and their annotations.
 
-use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
 use super::facts::part;
 use super::policy::Kind;
-use super::transport::Keep;
+use super::transport::{Call, Keep};
 use crate::domain::outcome::Conclusion;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::vec::IntoIter;
 
 /// Maximum number of annotations that GitHub accepts in one request.
 const BATCH: usize = 50;
@@ -34,20 +34,16 @@ pub struct Annotation {
     /// The last line.
     pub end_line: u32,
     /// The first column, from 1. Only for a range within one line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_column: Option<u32>,
     /// The last column.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub end_column: Option<u32>,
     /// The severity: `notice`, `warning` or `failure`.
     pub annotation_level: &'static str,
     /// The text, at most 64 KB.
     pub message: String,
     /// A short title, at most 255 characters.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Details, at most 64 KB.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_details: Option<String>,
 }
 
@@ -59,7 +55,6 @@ pub struct Output {
     /// Markdown, at most 65,535 bytes.
     pub summary: String,
     /// Further Markdown, at most 65,535 bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// At most 50. GitHub adds them to the existing ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -85,41 +80,43 @@ pub struct NewCheckRun {
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckUpdate {
     /// A conclusion sets it to completed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<CheckStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<Conclusion>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Output>,
     /// The URL for further details.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details_url: Option<String>,
 }
 
-/// A check run as GitHub returns it.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// A check run as GitHub returns it, or a job of GitHub Actions, which has the id of its check run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct CheckRun {
     pub id: u64,
     /// The URL of its page.
-    #[serde(default, deserialize_with = "or_default")]
     pub html_url: String,
-    #[serde(default)]
     pub name: String,
     /// The commit that is checked.
-    #[serde(default)]
     pub head_sha: String,
     /// The key from the creator of the check run.
-    #[serde(default, deserialize_with = "or_default")]
     pub external_id: String,
-    #[serde(default)]
     pub status: String,
     pub conclusion: Option<String>,
     /// The details URL from the creator of the check run.
-    #[serde(default, deserialize_with = "or_default")]
     pub details_url: String,
-    #[serde(default, deserialize_with = "or_default")]
     pub output: CheckRunOutput,
+    /// Its steps, if it is a job of GitHub Actions that was asked for as one.
+    pub steps: Vec<Step>,
+}
+
+/// A step of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// Its conclusion, or `None` while it runs.
+    pub conclusion: Option<String>,
 }
 
 /// The output of a check run as GitHub returns it.
@@ -127,19 +124,26 @@ pub struct CheckRun {
 #[serde(default)]
 pub struct CheckRunOutput {
     pub annotations_count: usize,
-    #[serde(deserialize_with = "or_default")]
     pub title: String,
-    #[serde(deserialize_with = "or_default")]
     pub summary: String,
     /// The longer text.
-    #[serde(deserialize_with = "or_default")]
     pub text: String,
 }
 
-/// A page of check runs, as far as `T` has them.
+/// A page of check runs, or of jobs.
 #[derive(Deserialize)]
-pub(super) struct CheckRuns<T> {
-    pub(super) check_runs: Vec<T>,
+struct CheckRuns {
+    #[serde(alias = "jobs")]
+    check_runs: Vec<CheckRun>,
+}
+
+impl IntoIterator for CheckRuns {
+    type Item = CheckRun;
+    type IntoIter = IntoIter<CheckRun>;
+
+    fn into_iter(self) -> IntoIter<CheckRun> {
+        self.check_runs.into_iter()
+    }
 }
 
 impl Repo {
@@ -149,17 +153,16 @@ impl Repo {
     /// # Errors
     /// See [`Error`]; `Forbidden` for every token that does not belong to an app.
     pub async fn create_check_run(&self, new: &NewCheckRun) -> Result<CheckRun, Error> {
-        let call = Call::with_body(Method::POST, self.path("/check-runs"), Kind::Create, new)?;
         let existing = async || {
             let runs = self.check_runs(&new.head_sha, &new.name).await?;
-            let same = |run: &CheckRun| {
+            let is_same = |run: &CheckRun| {
                 run.external_id == new.external_id
                     && run.name == new.name
                     && run.head_sha.eq_ignore_ascii_case(&new.head_sha)
             };
-            Ok(runs.into_iter().find(same))
+            Ok(runs.into_iter().find(is_same))
         };
-        self.client.create(&call, existing).await
+        self.create("/check-runs", new, existing).await
     }
 
     /// A check run by its id.
@@ -176,15 +179,10 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn update_check_run(&self, id: u64, update: &CheckUpdate) -> Result<CheckRun, Error> {
-        let adds = update
-            .output
-            .as_ref()
-            .map_or(0, |output| output.annotations.len());
-        if adds == 0 {
-            return self
-                .client
-                .call(&self.patch(id, Kind::Change, update)?)
-                .await;
+        let output = update.output.as_ref();
+        if output.is_none_or(|output| output.annotations.is_empty()) {
+            let call = self.update(id, Kind::Change, update)?;
+            return self.client.call(&call).await;
         }
         let before = self.check_run(id).await?.output.annotations_count;
         self.add(id, update, before).await
@@ -195,7 +193,8 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn all_check_runs(&self, commit: &str) -> Result<Vec<CheckRun>, Error> {
-        self.check_runs_by(commit, "").await
+        let rest = format!("/commits/{}/check-runs?filter=all", part(commit));
+        self.all_of(&rest).await
     }
 
     /// The check runs with a name for a commit, branch or tag, including older ones.
@@ -203,15 +202,15 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn check_runs(&self, commit: &str, name: &str) -> Result<Vec<CheckRun>, Error> {
-        self.check_runs_by(commit, &format!("check_name={}&", part(name)))
-            .await
+        let (commit, name) = (part(commit), part(name));
+        let rest = format!("/commits/{commit}/check-runs?check_name={name}&filter=all");
+        self.all_of(&rest).await
     }
 
-    async fn check_runs_by(&self, commit: &str, filter: &str) -> Result<Vec<CheckRun>, Error> {
-        let of = format!("/commits/{}/check-runs", part(commit));
-        let path = self.path(&format!("{of}?{filter}filter=all"));
-        let runs = |page: CheckRuns<CheckRun>| page.check_runs;
-        self.client.pages(&path, runs, |_| false).await
+    async fn all_of(&self, rest: &str) -> Result<Vec<CheckRun>, Error> {
+        self.client
+            .pages::<CheckRuns>(&self.path(rest), |_| false)
+            .await
     }
 
     /// Adds annotations, 50 per request. `annotations` are all that the check run must have, and `already` is
@@ -229,15 +228,16 @@ impl Repo {
     ) -> Result<usize, Error> {
         let mut there = already;
         while let Some(rest) = annotations.get(there..).filter(|rest| !rest.is_empty()) {
-            let batch = rest.iter().take(BATCH).cloned().collect();
+            let batch: Vec<Annotation> = rest.iter().take(BATCH).cloned().collect();
+            let sent = batch.len();
+            let output = Output {
+                annotations: batch,
+                ..output.clone()
+            };
             let update = CheckUpdate {
-                output: Some(Output {
-                    annotations: batch,
-                    ..output.clone()
-                }),
+                output: Some(output),
                 ..CheckUpdate::default()
             };
-            let sent = rest.len().min(BATCH);
             self.add(id, &update, there).await?;
             there += sent;
         }
@@ -246,7 +246,7 @@ impl Repo {
 
     /// Sends an update with annotations to a check run that has `before` of them.
     async fn add(&self, id: u64, update: &CheckUpdate, before: usize) -> Result<CheckRun, Error> {
-        let call = self.patch(id, Kind::Create, update)?;
+        let call = self.update(id, Kind::Create, update)?;
         let existing = async || {
             let run = self.check_run(id).await?;
             Ok(Some(run).filter(|run| run.output.annotations_count > before))
@@ -254,76 +254,35 @@ impl Repo {
         self.client.create(&call, existing).await
     }
 
-    fn patch(&self, id: u64, kind: Kind, update: &CheckUpdate) -> Result<Call, Error> {
+    fn update(&self, id: u64, kind: Kind, update: &CheckUpdate) -> Result<Call, Error> {
         let path = self.path(&format!("/check-runs/{id}"));
         Call::with_body(Method::PATCH, path, kind, update)
     }
-}
 
-/// A job of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[expect(missing_docs, reason = "GitHub's own words")]
-pub struct Job {
-    pub id: u64,
-    #[serde(default)]
-    pub name: String,
-    /// Its conclusion, or `None` while it runs.
-    pub conclusion: Option<String>,
-    #[serde(default)]
-    pub steps: Vec<Step>,
-    /// The text of a check by another app, which has no log.
-    #[serde(default)]
-    pub output: CheckRunOutput,
-}
-
-/// A step of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Step {
-    /// Its name.
-    #[serde(default)]
-    pub name: String,
-    /// Its conclusion, or `None` while it runs.
-    pub conclusion: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Jobs {
-    jobs: Vec<Job>,
-}
-
-impl Repo {
     /// The jobs of the latest attempt of a run.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn jobs(&self, run: u64) -> Result<Vec<Job>, Error> {
-        let path = self.path(&format!("/actions/runs/{run}/jobs"));
-        self.client
-            .pages(&path, |page: Jobs| page.jobs, |_| false)
-            .await
+    pub async fn jobs(&self, run: u64) -> Result<Vec<CheckRun>, Error> {
+        self.all_of(&format!("/actions/runs/{run}/jobs")).await
     }
 
-    /// The jobs of a check suite. In a suite of GitHub Actions, a job has the id of its check run. Suites of
-    /// other apps have no logs.
+    /// The jobs of a check suite. Suites of other apps than GitHub Actions have no logs.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn jobs_of_suite(&self, suite: u64) -> Result<Vec<Job>, Error> {
-        self.checks_of(&format!("/check-suites/{suite}")).await
+    pub async fn jobs_of_suite(&self, suite: u64) -> Result<Vec<CheckRun>, Error> {
+        self.all_of(&format!("/check-suites/{suite}/check-runs"))
+            .await
     }
 
     /// The latest checks of a commit, of GitHub Actions and of other apps.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn jobs_of_commit(&self, commit: &str) -> Result<Vec<Job>, Error> {
-        self.checks_of(&format!("/commits/{}", part(commit))).await
-    }
-
-    async fn checks_of(&self, what: &str) -> Result<Vec<Job>, Error> {
-        let path = self.path(&format!("{what}/check-runs"));
-        let checks = |page: CheckRuns<Job>| page.check_runs;
-        self.client.pages(&path, checks, |_| false).await
+    pub async fn jobs_of_commit(&self, commit: &str) -> Result<Vec<CheckRun>, Error> {
+        self.all_of(&format!("/commits/{}/check-runs", part(commit)))
+            .await
     }
 
     /// Cancels a workflow run, with the same effect as when a person cancels it.
@@ -342,20 +301,14 @@ impl Repo {
     /// # Errors
     /// See [`Error`]; `NotFound` also if the log has expired.
     pub async fn job_log(&self, job: u64, max_bytes: usize) -> Result<String, Error> {
-        let call = Call::keeping(
-            self.path(&format!("/actions/jobs/{job}/logs")),
-            Keep::Tail(max_bytes),
-        );
-        let answer = self.client.answer(&call).await?;
-        let is_middle = |byte: &u8| byte & 0b1100_0000 == 0b1000_0000;
-        let torn = answer
-            .body
-            .iter()
-            .take(3)
-            .take_while(|byte| is_middle(byte))
-            .count();
-        let whole = answer.body.get(torn..).unwrap_or_default();
-        Ok(String::from_utf8_lossy(whole).into_owned())
+        let path = self.path(&format!("/actions/jobs/{job}/logs"));
+        let call = Call::keeping(path, Keep::Tail(max_bytes));
+        let log = self.client.answer(&call).await?.body;
+        // The first character may have been cut.
+        let log = String::from_utf8_lossy(&log);
+        Ok(log
+            .trim_start_matches(char::REPLACEMENT_CHARACTER)
+            .to_owned())
     }
 
     /// Starts a workflow by its file name on a branch or tag. The request is sent once: without a clear

@@ -1,10 +1,9 @@
 //! The permissions of a token, as far as reading shows them.
 
-use super::call::Call;
 use super::client::Repo;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::facts::Facts;
-use super::transport::HttpResponse;
+use super::transport::{Call, HttpResponse};
 
 /// An area of a workflow's `permissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,24 +75,22 @@ impl Repo {
         let call = Call::get(self.path(""));
         let answer = self.client.answer(&call).await?;
         let facts: Facts = super::call::read(&call.what(), &answer.body)?;
-        let may_write = writing(&self.client.inner.transport, &answer, &facts);
+        let is_installation = self.client.inner.transport.is_installation_token();
         let mut areas = Vec::new();
         let mut broke_off = None;
         for (area, path) in reads(&facts) {
-            let read = match &broke_off {
-                Some(_) => PermissionState::Unknown,
-                None => match self.reads(&path, facts.private).await {
-                    Ok(standing) => standing,
-                    Err(error) => {
-                        broke_off = Some(error);
-                        PermissionState::Unknown
-                    }
-                },
-            };
-            let write = match (read, area) {
-                (PermissionState::Refused, _) => PermissionState::Refused,
-                (_, Area::Checks) => may_write.checks,
-                _ => may_write.others,
+            let mut read = PermissionState::Unknown;
+            if broke_off.is_none() {
+                match self.reads(&path, facts.private).await {
+                    Ok(state) => read = state,
+                    Err(error) => broke_off = Some(error),
+                }
+            }
+            let write = match read {
+                PermissionState::Refused => PermissionState::Refused,
+                _ if facts.archived => PermissionState::Refused,
+                _ if is_installation => PermissionState::Unknown,
+                _ => writing(area, answer.text("x-oauth-scopes"), &facts),
             };
             areas.push(AreaAccess { area, read, write });
         }
@@ -109,14 +106,16 @@ impl Repo {
         match self.client.answer(&Call::get(self.path(path))).await {
             Ok(_) if private => Ok(PermissionState::Known),
             Ok(_) => Ok(PermissionState::Unknown),
-            Err(Error::Forbidden { .. }) => Ok(PermissionState::Refused),
-            // GitHub answers "not found" for private resources that the token may not read.
-            Err(Error::NotFound { .. }) if private => Ok(PermissionState::Refused),
-            // An empty repository has no commits (409), and a disabled issue tracker no issues (410).
-            Err(Error::NotFound { .. } | Error::Conflict { .. } | Error::Invalid { .. }) => {
-                Ok(PermissionState::Unknown)
-            }
-            Err(error) => Err(error),
+            Err(error) => match error.kind {
+                ErrorKind::Forbidden => Ok(PermissionState::Refused),
+                // GitHub answers "not found" for private resources that the token may not read.
+                ErrorKind::NotFound if private => Ok(PermissionState::Refused),
+                // An empty repository has no commits (409), and a disabled issue tracker no issues (410).
+                ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid(_) => {
+                    Ok(PermissionState::Unknown)
+                }
+                _ => Err(error),
+            },
         }
     }
 }
@@ -126,10 +125,8 @@ fn reads(facts: &Facts) -> [(Area, String); 5] {
     let at = super::facts::part(&facts.default_branch);
     let of = |path: &str| format!("{path}?per_page=1");
     // A list, which is empty or a conflict if the branch does not exist, but never "not found".
-    let branch = format!(
-        "/git/matching-refs/heads/{}",
-        super::facts::name(&facts.default_branch)
-    );
+    let name = super::facts::name(&facts.default_branch);
+    let branch = format!("/git/matching-refs/heads/{name}");
     [
         (Area::Contents, branch),
         (Area::Issues, of("/issues")),
@@ -140,57 +137,34 @@ fn reads(facts: &Facts) -> [(Area, String); 5] {
 }
 
 fn rate(answer: &HttpResponse) -> Option<RateLimit> {
-    let number = |name: &str| -> Option<u64> {
-        let value = answer.headers.get(name)?.to_str().ok()?;
-        value.trim().parse().ok()
-    };
     Some(RateLimit {
-        remaining: number("x-ratelimit-remaining")?,
-        limit: number("x-ratelimit-limit")?,
+        remaining: answer.number("x-ratelimit-remaining")?,
+        limit: answer.number("x-ratelimit-limit")?,
     })
 }
 
-/// What is known about writing before any attempt.
-struct WriteAccess {
-    others: PermissionState,
-    checks: PermissionState,
-}
-
-fn writing(
-    transport: &super::transport::Transport,
-    answer: &HttpResponse,
-    facts: &Facts,
-) -> WriteAccess {
-    let scopes = answer
-        .headers
-        .get("x-oauth-scopes")
-        .and_then(|scopes| scopes.to_str().ok());
-    let scopes = scopes.filter(|scopes| !scopes.trim().is_empty());
-    let pushes = facts.permissions.map(|permissions| permissions.push);
-    let both = |state| WriteAccess {
-        others: state,
-        checks: state,
-    };
-    if facts.archived {
-        return both(PermissionState::Refused);
-    }
-    if transport.is_installation_token() {
-        return both(PermissionState::Unknown);
-    }
-    let granted = scopes.is_some_and(|scopes| {
-        let mut scopes = scopes.split(',').map(str::trim);
-        scopes.any(|scope| scope == "repo" || (scope == "public_repo" && !facts.private))
-    });
-    let others = match (scopes.is_some(), granted, pushes) {
-        (_, _, Some(false)) => PermissionState::Refused,
-        (true, true, Some(true)) => PermissionState::Known,
-        (true, false, _) => PermissionState::Refused,
-        _ => PermissionState::Unknown,
+/// What is known about writing with a token of a person before any attempt.
+fn writing(area: Area, scopes: Option<&str>, facts: &Facts) -> PermissionState {
+    let Some(scopes) = scopes.filter(|scopes| !scopes.is_empty()) else {
+        let is_reader = facts
+            .permissions
+            .is_some_and(|permissions| !permissions.push);
+        return match area {
+            Area::Checks => PermissionState::Unknown,
+            _ if is_reader => PermissionState::Refused,
+            _ => PermissionState::Unknown,
+        };
     };
     // Classic scopes belong to people's tokens, and only apps may create check runs.
-    let checks = match scopes {
-        Some(_) => PermissionState::Refused,
+    if area == Area::Checks {
+        return PermissionState::Refused;
+    }
+    let is_enough = |scope: &str| scope == "repo" || (scope == "public_repo" && !facts.private);
+    let is_granted = scopes.split(',').map(str::trim).any(is_enough);
+    match facts.permissions.map(|permissions| permissions.push) {
+        Some(false) => PermissionState::Refused,
+        _ if !is_granted => PermissionState::Refused,
+        Some(true) => PermissionState::Known,
         None => PermissionState::Unknown,
-    };
-    WriteAccess { others, checks }
+    }
 }

@@ -1,9 +1,10 @@
 //! Properties of a repository: itself, people's permissions, branches, refs and commits.
 
-use super::call::{Call, GraphqlAnswer};
-use super::client::{Client, Repo};
-use super::error::Error;
+use super::call::GraphqlAnswer;
+use super::client::Repo;
+use super::error::{Error, ErrorKind};
 use super::policy::Kind;
+use super::transport::Call;
 use crate::domain::branch_rules::Rule;
 pub use crate::domain::trigger::authorise::Access;
 use base64::Engine as _;
@@ -28,24 +29,23 @@ pub(super) fn part(text: &str) -> String {
     utf8_percent_encode(text, PART).to_string()
 }
 
-/// Encodes the name of a ref in a path.
-pub(super) fn name(text: &str) -> String {
-    utf8_percent_encode(text, NAME).to_string()
+/// Encodes the name of a ref in a path, without `refs/`.
+pub(super) fn name(full: &str) -> String {
+    let short = full.strip_prefix("refs/").unwrap_or(full);
+    utf8_percent_encode(short, NAME).to_string()
 }
 
 /// A repository.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 pub struct Facts {
     /// `owner/name` as GitHub spells it.
     pub full_name: String,
     /// The default branch.
-    #[serde(default)]
     pub default_branch: String,
     /// Whether it is private.
-    #[serde(default)]
     pub private: bool,
     /// Whether it is archived, which makes it read-only.
-    #[serde(default)]
     pub archived: bool,
     /// The permissions of the token. GitHub often leaves them out for a job's token.
     pub permissions: Option<Permissions>,
@@ -112,11 +112,6 @@ pub struct Verification {
 }
 
 #[derive(Deserialize)]
-struct RawBranch {
-    commit: Sha,
-}
-
-#[derive(Deserialize)]
 struct RawRef {
     #[serde(rename = "ref", default)]
     name: String,
@@ -154,13 +149,10 @@ impl Repo {
     /// See [`Error`]. A job's token needs `metadata: read` and is refused in some organisations.
     pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
         let path = format!("/collaborators/{}/permission", part(login));
-        match self.get::<RawAccess>(&path).await {
-            Ok(raw) => Ok(Access::from_word(&raw.role_name)
-                .or_else(|| Access::from_word(&raw.permission))
-                .unwrap_or(Access::None)),
-            Err(Error::NotFound { .. }) => Ok(Access::None),
-            Err(error) => Err(error),
-        }
+        let raw: RawAccess = self.find(&path).await?.unwrap_or_default();
+        let access =
+            Access::from_word(&raw.role_name).or_else(|| Access::from_word(&raw.permission));
+        Ok(access.unwrap_or(Access::None))
     }
 
     /// The commit of a branch by its name without `refs/heads/`, or `None` if it does not exist.
@@ -168,9 +160,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn branch(&self, branch: &str) -> Result<Option<String>, Error> {
-        let answer = self.get(&format!("/branches/{}", part(branch))).await;
-        let raw: Option<RawBranch> = found(answer)?;
-        Ok(raw.map(|raw| raw.commit.sha))
+        self.git_ref(&format!("refs/heads/{branch}")).await
     }
 
     /// The classic protection of a branch; none for a branch that does not exist.
@@ -178,9 +168,8 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn protection(&self, branch: &str) -> Result<Value, Error> {
-        let answer = self.get(&format!("/branches/{}", part(branch))).await;
-        let raw: Option<Value> = found(answer)?;
-        Ok(raw.map_or(Value::Null, |raw| raw["protection"].clone()))
+        let raw: Option<Value> = self.find(&format!("/branches/{}", part(branch))).await?;
+        Ok(raw.unwrap_or_default()["protection"].take())
     }
 
     /// The object id that a ref points to, or `None` if it does not exist. `full` starts with `refs/`.
@@ -188,9 +177,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn git_ref(&self, full: &str) -> Result<Option<String>, Error> {
-        let short = full.strip_prefix("refs/").unwrap_or(full);
-        let answer = self.get(&format!("/git/ref/{}", name(short))).await;
-        let raw: Option<RawRef> = found(answer)?;
+        let raw: Option<RawRef> = self.find(&format!("/git/ref/{}", name(full))).await?;
         Ok(raw.map(|raw| raw.object.sha))
     }
 
@@ -199,13 +186,10 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn refs_below(&self, prefix: &str) -> Result<Vec<(String, String)>, Error> {
-        let short = prefix.strip_prefix("refs/").unwrap_or(prefix);
-        let path = format!("/git/matching-refs/{}", name(short));
+        let path = format!("/git/matching-refs/{}", name(prefix));
         let all: Vec<RawRef> = self.get(&path).await?;
-        Ok(all
-            .into_iter()
-            .map(|one| (one.name, one.object.sha))
-            .collect())
+        let all = all.into_iter().map(|one| (one.name, one.object.sha));
+        Ok(all.collect())
     }
 
     /// The active rules of a branch, which need not exist. Rulesets that the token bypasses count, too.
@@ -225,12 +209,12 @@ impl Repo {
         self.get(&format!("/rulesets/{id}")).await
     }
 
-    /// Creates a ref; `full` starts with `refs/`. If it already exists, the error is [`Error::Invalid`].
+    /// Creates a ref; `full` starts with `refs/`. If it already exists, the error is [`ErrorKind::Invalid`].
     ///
     /// # Errors
     /// See [`Error`].
     pub async fn create_ref(&self, full: &str, oid: &str) -> Result<(), Error> {
-        let body = serde_json::json!({ "ref": full, "sha": oid });
+        let body = json!({ "ref": full, "sha": oid });
         self.send(Method::POST, "/git/refs", Kind::Create, &body)
             .await
     }
@@ -240,10 +224,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn delete_ref(&self, full: &str) -> Result<(), Error> {
-        let short = full.strip_prefix("refs/").unwrap_or(full);
-        let path = self.path(&format!("/git/refs/{}", name(short)));
-        let call = Call::new(Method::DELETE, path, Kind::Change);
-        self.client.answer(&call).await.map(drop)
+        self.delete(&format!("/git/refs/{}", name(full))).await
     }
 
     /// A commit by its id.
@@ -252,15 +233,6 @@ impl Repo {
     /// See [`Error`].
     pub async fn git_commit(&self, oid: &str) -> Result<CommitFacts, Error> {
         self.get(&format!("/git/commits/{}", part(oid))).await
-    }
-}
-
-/// Turns "not found" into `None`.
-pub(super) fn found<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
-    match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(Error::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error),
     }
 }
 
@@ -297,22 +269,17 @@ impl Repo {
         let content: usize = commit.additions.iter().map(|(_, bytes)| bytes.len()).sum();
         let variables = json!({ "input": self.input(commit) });
         let call = Call::graphql(MUTATION, &variables, Kind::Create)?;
-        let what = format!(
-            "{} (createCommitOnBranch on {})",
-            call.what(),
-            commit.branch
-        );
+        let branch = &commit.branch;
+        let what = format!("{} (createCommitOnBranch on {branch})", call.what());
         if content > MAX_COMMIT_BYTES {
             let most = MAX_COMMIT_BYTES >> 20;
             let why = format!("the files are larger than {most} MiB");
             return Err(Error::protocol(&what, why));
         }
+        let data = |oid| json!({ "createCommitOnBranch": { "commit": { "oid": oid } } });
         let look = async || {
-            let found = self.landed(commit).await?;
-            Ok(found.map(|oid| {
-                let data = json!({ "createCommitOnBranch": { "commit": { "oid": oid } } });
-                GraphqlAnswer::with(data)
-            }))
+            let landed = self.landed(commit).await?;
+            Ok(landed.map(|oid| GraphqlAnswer::with(data(oid))))
         };
         let answer: GraphqlAnswer = self.client.create(&call, look).await?;
         let data = answer.data(&what)?;
@@ -324,29 +291,23 @@ impl Repo {
     }
 
     fn input(&self, commit: &CommitOnBranch) -> Value {
-        let additions = commit.additions.iter().map(
-            |(path, bytes)| json!({ "path": path, "contents": BASE64_STANDARD.encode(bytes) }),
-        );
+        let encoded = |bytes: &Vec<u8>| BASE64_STANDARD.encode(bytes);
+        let additions = commit.additions.iter();
+        let additions =
+            additions.map(|(path, bytes)| json!({ "path": path, "contents": encoded(bytes) }));
         let deletions = commit.deletions.iter().map(|path| json!({ "path": path }));
+        let (additions, deletions) = (Value::from_iter(additions), Value::from_iter(deletions));
         json!({
-            "branch": {
-                "repositoryNameWithOwner": self.full_name(),
-                "branchName": commit.branch,
-            },
+            "branch": { "repositoryNameWithOwner": self.full_name(), "branchName": commit.branch },
             "message": { "headline": commit.headline, "body": commit.body },
             "expectedHeadOid": commit.expected_head,
-            "fileChanges": {
-                "additions": additions.collect::<Vec<Value>>(),
-                "deletions": deletions.collect::<Vec<Value>>(),
-            },
+            "fileChanges": { "additions": additions, "deletions": deletions },
         })
     }
 
     /// The commit at the head of the branch, if it is the requested one.
     async fn landed(&self, commit: &CommitOnBranch) -> Result<Option<String>, Error> {
-        let head = self
-            .git_ref(&format!("refs/heads/{}", commit.branch))
-            .await?;
+        let head = self.branch(&commit.branch).await?;
         let Some(head) = head.filter(|head| *head != commit.expected_head) else {
             return Ok(None);
         };
@@ -355,19 +316,15 @@ impl Repo {
     }
 
     async fn read_back(&self, what: &str, commit: &CommitOnBranch, oid: &str) -> Result<(), Error> {
-        let facts = self.git_commit(oid).await?;
-        if !is_child(&facts, commit) {
+        if !is_child(&self.git_commit(oid).await?, commit) {
             let why = format!("{oid} is not the expected commit");
             return Err(Error::protocol(what, why));
         }
-        let head = self
-            .git_ref(&format!("refs/heads/{}", commit.branch))
-            .await?;
+        let head = self.branch(&commit.branch).await?;
         if head.as_deref() != Some(oid) {
             let place = head.unwrap_or_else(|| "gone".to_owned());
-            self.client.note(&format!(
-                "{what}: after {oid} the branch has moved on: {place}"
-            ));
+            let note = format!("{what}: after {oid} the branch has moved on: {place}");
+            self.client.note(&note);
         }
         Ok(())
     }
@@ -384,7 +341,7 @@ fn is_child(facts: &CommitFacts, commit: &CommitOnBranch) -> bool {
 const JOB: &str = "github-actions[bot]";
 
 /// Sprag's account on GitHub.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The login. That of an app ends with `[bot]`.
     pub login: String,
@@ -399,12 +356,7 @@ impl Identity {
     }
 }
 
-#[derive(Deserialize)]
-struct Login {
-    login: String,
-}
-
-impl Client {
+impl Repo {
     /// Determines the account of the token. `GET /user` works for people. It refuses tokens of app
     /// installations, including a job's, so these are asked for their `viewer`. If neither works, the token
     /// counts as a job's own.
@@ -412,23 +364,30 @@ impl Client {
     /// # Errors
     /// The token is not accepted, or GitHub cannot be reached.
     pub async fn identity(&self) -> Result<Identity, Error> {
-        if !self.inner.transport.is_installation_token() {
-            match self.call::<Login>(&Call::get("/user".to_owned())).await {
-                Ok(user) => {
-                    return Ok(Identity {
-                        login: user.login,
-                        assumed: false,
-                    });
+        if !self.client.inner.transport.is_installation_token() {
+            match self
+                .client
+                .call::<Author>(&Call::get("/user".to_owned()))
+                .await
+            {
+                Ok(Author { login, .. }) => {
+                    let assumed = false;
+                    return Ok(Identity { login, assumed });
                 }
-                Err(Error::Forbidden { .. } | Error::NotFound { .. }) => {}
+                Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::NotFound) => {}
                 Err(error) => return Err(error),
             }
         }
         let query = "query { viewer { login } }";
-        let viewer = match self.graphql(query, &json!({}), Kind::Read, "viewer").await {
+        let viewer = match self
+            .client
+            .graphql(query, &json!({}), Kind::Read, "viewer")
+            .await
+        {
             Ok(data) => data["viewer"]["login"].as_str().map(with_bot),
-            Err(error) if error.is_temporary() => return Err(error),
-            Err(error @ Error::Unauthorised { .. }) => return Err(error),
+            Err(error) if error.is_temporary() || error.kind == ErrorKind::Unauthorised => {
+                return Err(error);
+            }
             Err(_) => None,
         };
         Ok(Identity {
@@ -438,21 +397,8 @@ impl Client {
     }
 }
 
-impl Repo {
-    /// The account of the token.
-    ///
-    /// # Errors
-    /// As for [`Client::identity`].
-    pub async fn identity(&self) -> Result<Identity, Error> {
-        self.client.identity().await
-    }
-}
-
 /// Adds `[bot]` to app names, which GraphQL sometimes leaves out but REST has in comments.
 fn with_bot(login: &str) -> String {
-    if login.ends_with("[bot]") {
-        login.to_owned()
-    } else {
-        format!("{login}[bot]")
-    }
+    let plain = login.strip_suffix("[bot]").unwrap_or(login);
+    format!("{plain}[bot]")
 }

@@ -1,11 +1,10 @@
 //! Issues.
 
-use super::call::{Call, or_default};
 use super::client::Repo;
 use super::error::Error;
 use super::facts::{Author, Identity, part};
 use super::policy::Kind;
-use super::transport::Keep;
+use super::transport::{Call, Keep};
 use crate::domain::trigger::triage::CommentRef;
 use hyper::Method;
 use serde::de::IgnoredAny;
@@ -17,29 +16,21 @@ use serde_json::json;
 #[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct IssueFacts {
+    pub number: u64,
     pub title: String,
     /// Its text, or empty if there is none.
-    #[serde(deserialize_with = "or_default")]
     pub body: String,
     /// `open` or `closed`.
     pub state: String,
     /// Present if it is a pull request.
     pub pull_request: Option<IgnoredAny>,
+    #[serde(rename = "user")]
+    pub author: Option<Author>,
     /// How its author belongs to the repository, in GitHub's words.
     #[serde(rename = "author_association")]
     pub association: String,
     /// The time of its last change, in GitHub's format.
     pub updated_at: String,
-}
-
-/// An issue of a list.
-#[derive(Debug, Deserialize)]
-struct Listed {
-    number: u64,
-    #[serde(default)]
-    title: String,
-    #[serde(rename = "user")]
-    author: Option<Author>,
 }
 
 impl Repo {
@@ -55,17 +46,15 @@ impl Repo {
     ) -> Result<u64, Error> {
         let list = format!("/issues?state=open&creator={}", part(&identity.login));
         let look = async || {
-            let issues: Vec<Listed> = self.list(&list).await?;
-            let is_own =
-                |issue: &Listed| issue.title == title && identity.is(issue.author.as_ref());
+            let issues: Vec<IssueFacts> = self.list(&list).await?;
+            let is_own = |it: &IssueFacts| it.title == title && identity.is(it.author.as_ref());
             Ok(issues.into_iter().find(is_own))
         };
         if let Some(issue) = look().await? {
             return Ok(issue.number);
         }
         let body = json!({ "title": title, "body": text });
-        let call = Call::with_body(Method::POST, self.path("/issues"), Kind::Create, &body)?;
-        Ok(self.client.create(&call, look).await?.number)
+        Ok(self.create("/issues", &body, look).await?.number)
     }
 
     /// Replaces the text of an issue.
@@ -74,13 +63,7 @@ impl Repo {
     /// See [`Error`].
     pub async fn set_issue_body(&self, number: u64, body: &str) -> Result<(), Error> {
         let body = json!({ "body": body });
-        self.send(
-            Method::PATCH,
-            &format!("/issues/{number}"),
-            Kind::Change,
-            &body,
-        )
-        .await
+        self.patch(&format!("/issues/{number}"), &body).await
     }
 
     /// The file at an address that is on a host of GitHub. Only the API's and the pages' own hosts get the token, also
@@ -118,22 +101,19 @@ impl Repo {
 }
 
 /// A comment on an issue or pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Comment {
     pub id: u64,
     /// Its URL.
-    #[serde(default)]
     pub html_url: String,
-    #[serde(default, deserialize_with = "or_default")]
     pub body: String,
     #[serde(rename = "user")]
     pub author: Option<Author>,
     /// When it was created, as GitHub formats it.
-    #[serde(default)]
     pub created_at: String,
     /// When it was last edited. Equal to `created_at` if never.
-    #[serde(default)]
     pub updated_at: String,
 }
 
@@ -205,10 +185,7 @@ impl Repo {
             let marked = !marker.is_empty() && comment.body.starts_with(marker);
             marked && identity.is(comment.author.as_ref())
         };
-        let all = self
-            .client
-            .pages(&path, |page: Vec<Comment>| page, ours)
-            .await?;
+        let all = self.client.pages::<Vec<Comment>>(&path, ours).await?;
         Ok(all.into_iter().find(ours))
     }
 
@@ -224,14 +201,9 @@ impl Repo {
         marker: &str,
         identity: &Identity,
     ) -> Result<Comment, Error> {
-        let path = self.path(&format!("/issues/{issue}/comments"));
-        let call = Call::with_body(Method::POST, path, Kind::Create, &json!({ "body": body }))?;
-        if !body.starts_with(marker) || marker.is_empty() {
-            let why = "the comment does not begin with its marker, so it could not be found again";
-            return Err(Error::protocol(&call.what(), why));
-        }
+        let rest = format!("/issues/{issue}/comments");
         let existing = async || self.own_comment(issue, marker, identity).await;
-        self.client.create(&call, existing).await
+        self.create(&rest, &json!({ "body": body }), existing).await
     }
 
     /// Replaces the text of a comment.
@@ -249,9 +221,7 @@ impl Repo {
     /// # Errors
     /// See [`Error`].
     pub async fn delete_comment(&self, id: u64) -> Result<(), Error> {
-        let path = self.path(&format!("/issues/comments/{id}"));
-        let call = Call::new(Method::DELETE, path, Kind::Change);
-        self.client.answer(&call).await.map(drop)
+        self.delete(&format!("/issues/comments/{id}")).await
     }
 
     /// Adds a reaction. The request is sent once, because a reaction is not worth a check.

@@ -19,17 +19,17 @@ mod settings;
 mod transport;
 
 pub use crate::domain::outcome::Conclusion;
-pub use checks::{Annotation, CheckRun, CheckStatus, CheckUpdate, Job, NewCheckRun, Output, Step};
+pub use checks::{Annotation, CheckRun, CheckStatus, CheckUpdate, NewCheckRun, Output, Step};
 pub use client::{Client, Repo};
 pub use doctor::{Area, AreaAccess, PermissionState, RateLimit, Survey};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub use facts::{
     Access, Author, CommitFacts, CommitOnBranch, Facts, Identity, MAX_COMMIT_BYTES, Permissions,
     Ruleset, Sha, Verification,
 };
 pub use issues::{Comment, IssueFacts, ReactTo, Reaction};
 pub use pulls::{
-    ChangedFile, NewLineComment, NewPull, NewReview, Pull, PullBranch, PullFacts, PullRepo, Review,
+    ChangedFile, NewLineComment, NewPull, NewReview, PullBranch, PullFacts, PullRepo, Review,
     ReviewComment, ReviewThread,
 };
 pub use settings::{Limits, Settings};

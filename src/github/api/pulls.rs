@@ -1,35 +1,33 @@
 //! Pull requests, their reviews and line comments.
 
-use super::call::{Call, or_default};
 use super::client::Repo;
-use super::error::Error;
+use super::error::{Error, ErrorKind};
 use super::facts::{Author, Identity, part};
 use super::policy::Kind;
 use hyper::Method;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::HashMap;
 
 /// A pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct PullFacts {
     pub number: u64,
-    #[serde(default)]
     pub title: String,
     /// Its text, or empty if there is none.
-    #[serde(default, deserialize_with = "or_default")]
     pub body: String,
     /// `open` or `closed`.
-    #[serde(default)]
     pub state: String,
     /// Whether it was merged, which also closes it.
-    #[serde(default)]
     pub merged: bool,
     /// The branch with its commits.
     pub head: PullBranch,
     /// The branch that it is merged into.
     pub base: PullBranch,
+    /// The URL of its page.
+    pub html_url: String,
 }
 
 /// One end of a pull request.
@@ -67,29 +65,14 @@ pub struct NewPull {
     pub draft: bool,
 }
 
-/// A pull request that was opened or was already open.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Pull {
-    /// Its number.
-    pub number: u64,
-    /// The URL of its page.
-    #[serde(default)]
-    pub html_url: String,
-}
-
 /// A review.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct Review {
     pub id: u64,
     pub body: Option<String>,
-    /// `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED` or `DISMISSED`.
-    #[serde(default)]
-    pub state: String,
     #[serde(rename = "user")]
     pub author: Option<Author>,
-    /// The commit that was reviewed.
-    pub commit_id: Option<String>,
 }
 
 /// A review to post: a text, and comments on lines of the new files.
@@ -115,10 +98,8 @@ pub struct NewLineComment {
     /// `RIGHT`: the line is in the new file.
     pub side: &'static str,
     /// The first line of a range, or `None` for a single line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_line: Option<u32>,
     /// Like `side`, for the first line.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_side: Option<&'static str>,
     /// The text.
     pub body: String,
@@ -136,21 +117,18 @@ pub struct ChangedFile {
 }
 
 /// A line comment of a review.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
 #[expect(missing_docs, reason = "GitHub's own words")]
 pub struct ReviewComment {
     pub id: u64,
     /// Its GraphQL id.
-    #[serde(default)]
     pub node_id: String,
-    #[serde(default)]
     pub body: String,
-    #[serde(default)]
     pub path: String,
     /// The line, if it still exists.
     pub line: Option<u32>,
     /// The diff hunk that the comment is about.
-    #[serde(default)]
     pub diff_hunk: String,
     /// The head of the pull request when the comment was written.
     pub original_commit_id: Option<String>,
@@ -182,31 +160,24 @@ impl Repo {
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn open_pulls_of(&self, head: &str, base: &str) -> Result<Vec<Pull>, Error> {
-        let head = if head.contains(':') {
-            head.to_owned()
-        } else {
-            format!("{}:{head}", self.owner)
-        };
-        let query = format!("state=open&head={}&base={}", part(&head), part(base));
-        self.list(&format!("/pulls?{query}")).await
+    pub async fn open_pulls_of(&self, head: &str, base: &str) -> Result<Vec<PullFacts>, Error> {
+        let (owner, head) = head.split_once(':').unwrap_or((&self.owner, head));
+        let (head, base) = (part(&format!("{owner}:{head}")), part(base));
+        self.list(&format!("/pulls?state=open&head={head}&base={base}"))
+            .await
     }
 
     /// Opens a pull request, or returns the one that is already open for these branches.
     ///
     /// # Errors
     /// See [`Error`].
-    pub async fn create_pull(&self, new: &NewPull) -> Result<Pull, Error> {
-        let call = Call::with_body(Method::POST, self.path("/pulls"), Kind::Create, new)?;
+    pub async fn create_pull(&self, new: &NewPull) -> Result<PullFacts, Error> {
         let look = async || {
-            Ok(self
-                .open_pulls_of(&new.head, &new.base)
-                .await?
-                .into_iter()
-                .next())
+            let open = self.open_pulls_of(&new.head, &new.base).await?;
+            Ok(open.into_iter().next())
         };
-        let refused = match self.client.create(&call, look).await {
-            Err(error @ Error::Invalid { status: 422, .. }) => error,
+        let refused = match self.create("/pulls", new, look).await {
+            Err(error) if error.kind == ErrorKind::Invalid(422) => error,
             other => return other,
         };
         look().await?.ok_or(refused)
@@ -223,8 +194,7 @@ impl Repo {
         assignees: &[String],
     ) -> Result<(), Error> {
         let body = json!({ "labels": labels, "assignees": assignees });
-        let path = format!("/issues/{number}");
-        self.send(Method::PATCH, &path, Kind::Change, &body).await
+        self.patch(&format!("/issues/{number}"), &body).await
     }
 
     /// Requests a review of a pull request from people, by login, and from teams, by name.
@@ -248,8 +218,7 @@ impl Repo {
     /// See [`Error`].
     pub async fn set_pull_body(&self, number: u64, body: &str) -> Result<(), Error> {
         let body = json!({ "body": body });
-        let path = format!("/pulls/{number}");
-        self.send(Method::PATCH, &path, Kind::Change, &body).await
+        self.patch(&format!("/pulls/{number}"), &body).await
     }
 
     /// All reviews of a pull request, oldest first.
@@ -271,8 +240,6 @@ impl Repo {
         new: &NewReview,
         identity: &Identity,
     ) -> Result<Review, Error> {
-        let path = self.path(&format!("/pulls/{number}/reviews"));
-        let call = Call::with_body(Method::POST, path, Kind::Create, new)?;
         let look = async || {
             let own = |review: &Review| {
                 let body = review.body.as_deref().unwrap_or_default();
@@ -280,7 +247,8 @@ impl Repo {
             };
             Ok(self.reviews(number).await?.into_iter().find(own))
         };
-        self.client.create(&call, look).await
+        self.create(&format!("/pulls/{number}/reviews"), new, look)
+            .await
     }
 
     /// The comments of a review.
@@ -332,16 +300,13 @@ impl Repo {
         let comments = self.line_comments(number).await?;
         let by_node = comments.iter().map(|it| (it.node_id.as_str(), it.id));
         let by_node: HashMap<&str, u64> = by_node.collect();
-        let full_name = self.full_name();
-        let (owner, name) = full_name.split_once('/').unwrap_or_default();
-        let (mut threads, mut after) = (Vec::new(), Value::Null);
+        let mut threads = Vec::new();
+        let mut variables = json!({ "owner": self.owner, "name": self.name, "number": number });
         for _ in 0..PAGES {
-            let variables =
-                json!({ "owner": owner, "name": name, "number": number, "after": after });
-            let data = self
+            let asked = self
                 .client
-                .graphql(THREADS, &variables, Kind::Read, "reviewThreads")
-                .await?;
+                .graphql(THREADS, &variables, Kind::Read, "reviewThreads");
+            let data = asked.await?;
             let page = &data["repository"]["pullRequest"]["reviewThreads"];
             let nodes = page["nodes"].as_array().into_iter().flatten();
             threads.extend(nodes.filter_map(|node| {
@@ -355,7 +320,7 @@ impl Repo {
             if page["pageInfo"]["hasNextPage"] != true {
                 break;
             }
-            after = page["pageInfo"]["endCursor"].clone();
+            variables["after"] = page["pageInfo"]["endCursor"].clone();
         }
         Ok(threads)
     }
@@ -395,11 +360,11 @@ impl Repo {
             Ok(comments.into_iter().find(is_own))
         };
         if let Some(there) = own().await? {
-            let path = format!("/pulls/comments/{}", there.id);
-            return self.send(Method::PATCH, &path, Kind::Change, &body).await;
+            return self
+                .patch(&format!("/pulls/comments/{}", there.id), &body)
+                .await;
         }
-        let path = self.path(&format!("/pulls/{number}/comments/{first}/replies"));
-        let call = Call::with_body(Method::POST, path, Kind::Create, &body)?;
-        self.client.create(&call, own).await.map(drop)
+        let rest = format!("/pulls/{number}/comments/{first}/replies");
+        self.create(&rest, &body, own).await.map(drop)
     }
 }

@@ -139,14 +139,14 @@ async fn a_commit_is_made_once_and_read_back() {
         assert_eq!(made, "c".repeat(40));
         assert_eq!(server.count("POST", "/graphql"), 1);
         let again = server.repo().commit_on_branch(&commit()).await.unwrap_err();
-        assert!(matches!(again, Error::Stale { .. }), "{again}");
+        assert_eq!(again.kind, ErrorKind::Stale, "{again}");
     }
 }
 
 #[tokio::test]
 async fn who_the_token_is() {
     let person = Server::start(|_| answer(200, json!({ "login": "anna" })));
-    assert_eq!(person.client().identity().await.unwrap().login, "anna");
+    assert_eq!(person.repo().identity().await.unwrap().login, "anna");
     let app = Server::start(|asked| match asked.path.as_str() {
         "/graphql" => answer(
             200,
@@ -157,14 +157,14 @@ async fn who_the_token_is() {
             json!({ "message": "Resource not accessible by integration" }),
         ),
     });
-    assert_eq!(app.client().identity().await.unwrap().login, "helper[bot]");
+    assert_eq!(app.repo().identity().await.unwrap().login, "helper[bot]");
     let job = Server::start(|_| {
         answer(
             403,
             json!({ "message": "Resource not accessible by integration" }),
         )
     });
-    let assumed = job.client().identity().await.unwrap();
+    let assumed = job.repo().identity().await.unwrap();
     assert_eq!(
         (assumed.login.as_str(), assumed.assumed),
         ("github-actions[bot]", true)

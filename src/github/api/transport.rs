@@ -2,12 +2,11 @@
 //! own host.
 
 use super::error::Error;
-use super::policy::Refusal;
+use super::policy::{Kind, Refusal};
 use super::settings::Settings;
 use crate::http::{BoundedBody, Connector, Network, TransportError, is_loopback};
 use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, DATE, HeaderMap, HeaderValue, LINK, LOCATION, RETRY_AFTER,
-    USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LINK, LOCATION, USER_AGENT,
 };
 use hyper::{Method, Request, Uri};
 use hyper_util::client::legacy::Client as WireFormat;
@@ -15,13 +14,16 @@ use hyper_util::rt::TokioExecutor;
 use jiff::fmt::rfc2822;
 use octocrab::{AuthState, Octocrab, OctocrabBuilder};
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serialize;
+use serde_json::{Value, json};
 use std::error::Error as StdError;
+use std::str::FromStr;
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
-/// Maximum size in bytes of a response.
-pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
+/// Maximum size in bytes of an ordinary response.
+const MAX_BODY_BYTES: usize = 16 << 20;
 
 /// Maximum number of redirections that are followed.
 const REDIRECTIONS: usize = 5;
@@ -32,27 +34,93 @@ pub(super) struct Transport {
     connector: Connector,
     root: Uri,
     server: Option<Uri>,
-    graphql: String,
     token: HeaderValue,
     secret: SecretString,
 }
 
 /// A request to send.
 #[derive(Debug, Clone)]
-pub(super) struct HttpRequest {
+pub(super) struct Call {
     pub(super) method: Method,
     /// The path below the API's root, starting with `/`, with its query, or the address of a file.
     pub(super) path: String,
     pub(super) body: Option<Vec<u8>>,
     /// The part of the response's body that is kept.
     pub(super) keep: Keep,
+    pub(super) kind: Kind,
+}
+
+impl Call {
+    /// A GET.
+    pub(super) fn get(path: String) -> Self {
+        Self::new(Method::GET, path, Kind::Read)
+    }
+
+    /// A GET that keeps only a part of the body.
+    pub(super) fn keeping(path: String, keep: Keep) -> Self {
+        Self {
+            keep,
+            ..Self::new(Method::GET, path, Kind::Read)
+        }
+    }
+
+    /// A request without a body.
+    pub(super) fn new(method: Method, path: String, kind: Kind) -> Self {
+        Self {
+            method,
+            path,
+            body: None,
+            keep: Keep::AtMost(MAX_BODY_BYTES),
+            kind,
+        }
+    }
+
+    /// A request with a JSON body. A field that is `None` is left out.
+    ///
+    /// # Errors
+    /// When the body cannot be serialized, which does not happen with the types of this module.
+    pub(super) fn with_body(
+        method: Method,
+        path: String,
+        kind: Kind,
+        body: &impl Serialize,
+    ) -> Result<Self, Error> {
+        let mut call = Self::new(method, path, kind);
+        let body = serde_json::to_value(body);
+        let mut body = body.map_err(|error| Error::protocol(&call.what(), error.to_string()))?;
+        drop_nulls(&mut body);
+        call.body = Some(body.to_string().into_bytes());
+        Ok(call)
+    }
+
+    /// A GraphQL query.
+    pub(super) fn graphql(query: &str, variables: &Value, kind: Kind) -> Result<Self, Error> {
+        let body = json!({ "query": query, "variables": variables });
+        Self::with_body(Method::POST, "/graphql".to_owned(), kind, &body)
+    }
+
+    /// The request for people: method and path without the query.
+    pub(super) fn what(&self) -> String {
+        let path = self.path.split('?').next().unwrap_or_default();
+        format!("{} {path}", self.method)
+    }
+}
+
+/// Removes the fields that are `null`.
+pub(super) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
 }
 
 /// The part of a body that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keep {
-    /// The whole body. More than [`MAX_BODY_BYTES`] is an error.
-    Whole,
     /// The whole body. More than this number of bytes is an error.
     AtMost(usize),
     /// The last bytes, up to this number.
@@ -80,10 +148,7 @@ impl Transport {
                 "a token is sent only over https, or http to a loopback address",
             ));
         }
-        if root
-            .authority()
-            .is_some_and(|authority| authority.as_str().contains('@'))
-        {
+        if text.contains('@') {
             return Err(wrong("it must hold no user or password"));
         }
         let value = format!("Bearer {}", settings.token.expose_secret());
@@ -95,7 +160,6 @@ impl Transport {
             connector: Connector::new(network, None),
             root,
             server: settings.server_url.parse().ok(),
-            graphql: graphql_address(text),
             token,
             secret: settings.token.clone(),
         })
@@ -104,22 +168,22 @@ impl Transport {
     /// Sends one request, follows redirections and reads the response, all by `deadline`.
     pub(super) async fn send(
         &self,
-        request: &HttpRequest,
+        request: &Call,
         deadline: Instant,
     ) -> Result<HttpResponse, TransportError> {
         let sent = timeout_at(deadline, self.follow(request));
         sent.await.unwrap_or(Err(TransportError::Late))
     }
 
-    async fn follow(&self, request: &HttpRequest) -> Result<HttpResponse, TransportError> {
-        let address = match request.path.as_str() {
-            "/graphql" => self.graphql.clone(),
-            path if path.starts_with('/') => {
-                format!("{}{path}", self.root.to_string().trim_end_matches('/'))
-            }
+    async fn follow(&self, request: &Call) -> Result<HttpResponse, TransportError> {
+        let root = self.root.to_string();
+        let root = root.trim_end_matches('/');
+        let mut to = parsed(&match request.path.as_str() {
+            // A private server has it beside `/api/v3`.
+            "/graphql" => format!("{}/graphql", root.strip_suffix("/v3").unwrap_or(root)),
+            path if path.starts_with('/') => format!("{root}{path}"),
             file => file.to_owned(),
-        };
-        let mut to = parsed(&address)?;
+        })?;
         for _ in 0..=REDIRECTIONS {
             let response = self.once(request, &to).await?;
             let status = response.status().as_u16();
@@ -132,13 +196,12 @@ impl Transport {
                 _ => None,
             };
             let Some(location) = moved else {
-                let headers = response.headers().clone();
-                let keep = if response.status().is_success() {
-                    request.keep
-                } else {
-                    Keep::Whole
-                };
-                let body = kept(response.into_body(), keep).await?;
+                let (head, body) = response.into_parts();
+                let mut keep = Keep::AtMost(MAX_BODY_BYTES);
+                if head.status.is_success() {
+                    keep = request.keep;
+                }
+                let (body, headers) = (kept(body, keep).await?, head.headers);
                 return Ok(HttpResponse {
                     status,
                     body,
@@ -149,49 +212,34 @@ impl Transport {
             self.may_follow(request, &next)?;
             to = next;
         }
-        Err(TransportError::Broken(format!(
-            "more than {REDIRECTIONS} redirections"
-        )))
+        let why = format!("more than {REDIRECTIONS} redirections");
+        Err(TransportError::Broken(why))
     }
 
     /// Another host gets neither the token nor a write.
-    fn may_follow(&self, request: &HttpRequest, to: &Uri) -> Result<(), TransportError> {
+    fn may_follow(&self, request: &Call, to: &Uri) -> Result<(), TransportError> {
         let host = to.host().unwrap_or_default();
-        let plain = to.scheme_str() != Some("https");
-        if plain && !(self.root.scheme_str() == Some("http") && is_loopback(host)) {
-            return Err(TransportError::Broken(format!(
-                "redirected to {host} over plain http"
-            )));
-        }
-        if request.method == Method::GET || self.is_home(to) {
-            Ok(())
+        let is_here = self.root.scheme_str() == Some("http") && is_loopback(host);
+        let why = if to.scheme_str() != Some("https") && !is_here {
+            " over plain http"
+        } else if request.method != Method::GET && !is_on(to, &self.root) {
+            "; writes are not sent to other hosts"
         } else {
-            Err(TransportError::Broken(format!(
-                "redirected to {host}; writes are not sent to other hosts"
-            )))
-        }
+            return Ok(());
+        };
+        Err(TransportError::Broken(format!("redirected to {host}{why}")))
     }
 
-    /// Whether a URL has the API's own scheme, host and port.
-    fn is_home(&self, to: &Uri) -> bool {
-        to.scheme() == self.root.scheme() && to.authority() == self.root.authority()
-    }
-
-    /// Whether a file is on the host of the pages, which takes the token as well.
-    fn is_page(&self, request: &HttpRequest, to: &Uri) -> bool {
-        let is_server =
-            |server: &Uri| to.scheme() == server.scheme() && to.authority() == server.authority();
-        !request.path.starts_with('/') && self.server.as_ref().is_some_and(is_server)
-    }
-
-    async fn once(&self, request: &HttpRequest, to: &Uri) -> Result<Response, TransportError> {
+    async fn once(&self, request: &Call, to: &Uri) -> Result<Response, TransportError> {
         let mut built = Request::builder()
             .method(request.method.clone())
             .uri(to)
             .header(USER_AGENT, concat!("sprag/", env!("CARGO_PKG_VERSION")));
-        if self.is_page(request, to) {
+        // A file may be on the host of the pages, which takes the token as well.
+        let is_file = !request.path.starts_with('/');
+        if is_file && self.server.as_ref().is_some_and(|server| is_on(to, server)) {
             built = built.header(AUTHORIZATION, &self.token);
-        } else if self.is_home(to) {
+        } else if is_on(to, &self.root) {
             built = built
                 .header(AUTHORIZATION, &self.token)
                 .header(ACCEPT, "application/vnd.github+json")
@@ -203,40 +251,24 @@ impl Transport {
         let built = built
             .body(request.body.clone().unwrap_or_default())
             .map_err(|error| TransportError::Broken(error.to_string()))?;
-        match self.crab().execute(built).await {
-            Ok(response) => Ok(response),
-            Err(error) => Err(self.failed(&error)),
-        }
+        self.crab().execute(built).await.map_err(|error| {
+            let mut cause: &(dyn StdError + 'static) = &error;
+            // octocrab's own message starts a backtrace. The causes have the text.
+            while let (true, Some(next)) = (cause.is::<octocrab::Error>(), cause.source()) {
+                cause = next;
+            }
+            TransportError::of(cause)
+        })
     }
 
     /// octocrab starts a task for its queue, so the first request creates it inside the runtime.
     fn crab(&self) -> &Octocrab {
         self.crab.get_or_init(|| {
             let wire = WireFormat::builder(TokioExecutor::new()).build(self.connector.clone());
-            let built = OctocrabBuilder::new_empty()
-                .with_service(wire)
-                .with_auth(AuthState::None)
-                .build();
-            match built {
-                Ok(crab) => crab,
-            }
+            let builder = OctocrabBuilder::new_empty().with_service(wire);
+            let Ok(crab) = builder.with_auth(AuthState::None).build();
+            crab
         })
-    }
-
-    fn failed(&self, error: &(dyn StdError + 'static)) -> TransportError {
-        let mut cause = error;
-        // octocrab's own message starts a backtrace. The causes have the text.
-        while let (Some(_), Some(next)) = (cause.downcast_ref::<octocrab::Error>(), cause.source())
-        {
-            cause = next;
-        }
-        let told = |text: String| self.without_token(&super::error::short(&text));
-        match TransportError::of(cause) {
-            TransportError::Unsent(text) => TransportError::Unsent(told(text)),
-            TransportError::Lost(text) => TransportError::Lost(told(text)),
-            TransportError::Broken(text) => TransportError::Broken(told(text)),
-            TransportError::Late => TransportError::Late,
-        }
     }
 
     /// Removes the token from `text`, in case it was echoed.
@@ -258,80 +290,79 @@ type Response = hyper::Response<Body>;
 
 /// Reads the part of a body to keep. The caller sets the time limit.
 async fn kept(body: Body, keep: Keep) -> Result<Vec<u8>, TransportError> {
-    let most = match keep {
-        Keep::Whole => MAX_BODY_BYTES,
-        Keep::AtMost(most) => most,
-        Keep::Tail(_) => usize::MAX,
+    let (most, tail) = match keep {
+        Keep::AtMost(most) => (most, usize::MAX),
+        Keep::Tail(tail) => (usize::MAX, tail),
     };
     let mut body = BoundedBody::new(body, most);
     let mut bytes = Vec::new();
-    let broke_off = |error| match error {
-        TransportError::Unsent(_) | TransportError::Lost(_) => {
-            TransportError::Lost("the response broke off".to_owned())
-        }
-        other => other,
-    };
-    while let Some(data) = body.chunk(Duration::MAX).await.map_err(broke_off)? {
+    loop {
+        let data = match body.chunk(Duration::MAX).await {
+            Ok(Some(data)) => data,
+            Ok(None) => break,
+            Err(TransportError::Unsent(_) | TransportError::Lost(_)) => {
+                return Err(TransportError::Lost("the response broke off".to_owned()));
+            }
+            Err(error) => return Err(error),
+        };
         bytes.extend_from_slice(&data);
         // Cut only at twice the size, so that a long log is not moved with every frame.
-        if let Keep::Tail(most) = keep
-            && bytes.len() > most.saturating_mul(2)
-        {
-            cut_front(&mut bytes, most);
+        if bytes.len() > tail.saturating_mul(2) {
+            bytes.drain(..bytes.len() - tail);
         }
     }
-    if let Keep::Tail(most) = keep {
-        cut_front(&mut bytes, most);
-    }
+    bytes.drain(..bytes.len().saturating_sub(tail));
     Ok(bytes)
 }
 
-/// Keeps the last `most` bytes.
-fn cut_front(bytes: &mut Vec<u8>, most: usize) {
-    let surplus = bytes.len().saturating_sub(most);
-    bytes.drain(..surplus);
-}
-
 impl HttpResponse {
+    /// A header as text.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let value = self.headers.get(name)?;
+        value.to_str().ok().map(str::trim)
+    }
+
+    /// A header as a number.
+    pub(super) fn number<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.text(name)?.parse().ok()
+    }
+
     /// The response's headers and text about limits.
     pub(super) fn refusal(&self) -> Refusal {
-        let text = |name: &str| self.headers.get(name).and_then(|value| value.to_str().ok());
-        let date = text(DATE.as_str()).and_then(|date| rfc2822::parse(date).ok());
+        let date = self.text("date").and_then(|date| rfc2822::parse(date).ok());
         let lower = String::from_utf8_lossy(&self.body).to_lowercase();
         Refusal {
             status: self.status,
-            retry_after: text(RETRY_AFTER.as_str()).and_then(|wait| wait.trim().parse().ok()),
-            remaining: text("x-ratelimit-remaining").and_then(|left| left.trim().parse().ok()),
-            reset: text("x-ratelimit-reset").and_then(|reset| reset.trim().parse().ok()),
+            retry_after: self.number("retry-after"),
+            remaining: self.number("x-ratelimit-remaining"),
+            reset: self.number("x-ratelimit-reset"),
             date: date.map(|date| date.timestamp().as_second()),
-            says_limit: [
-                "secondary rate limit",
-                "api rate limit exceeded",
-                "abuse detection",
-            ]
-            .iter()
-            .any(|words| lower.contains(words)),
+            says_limit: SIGNS_OF_LIMIT.iter().any(|words| lower.contains(words)),
         }
     }
 
     /// Whether another page follows.
     pub(super) fn has_next(&self) -> bool {
-        let links = self.headers.get_all(LINK).iter();
-        links
-            .filter_map(|link| link.to_str().ok())
-            .any(|link| link.contains("rel=\"next\""))
+        let mut links = self.headers.get_all(LINK).iter();
+        links.any(|link| link.to_str().unwrap_or_default().contains("rel=\"next\""))
     }
 }
 
-/// `https://api.github.com` has `/graphql` below it. A private server has it beside `/api/v3`.
-fn graphql_address(root: &str) -> String {
-    format!("{}/graphql", root.strip_suffix("/v3").unwrap_or(root))
+/// What GitHub says when there were too many requests.
+const SIGNS_OF_LIMIT: [&str; 3] = [
+    "secondary rate limit",
+    "api rate limit exceeded",
+    "abuse detection",
+];
+
+/// Whether a URL has this scheme, host and port.
+fn is_on(to: &Uri, home: &Uri) -> bool {
+    to.scheme() == home.scheme() && to.authority() == home.authority()
 }
 
 fn parsed(address: &str) -> Result<Uri, TransportError> {
-    address
-        .parse()
-        .map_err(|_| TransportError::Broken("the address is not a valid URL".to_owned()))
+    let wrong = |_| TransportError::Broken("the address is not a valid URL".to_owned());
+    address.parse().map_err(wrong)
 }
 
 /// The target of a `location` header, resolved against `from`.
@@ -342,13 +373,6 @@ fn resolved(from: &Uri, location: &str) -> Result<Uri, TransportError> {
     }
     let mut parts = from.clone().into_parts();
     parts.path_and_query = location.parse().ok();
-    Uri::from_parts(parts)
-        .map_err(|_| TransportError::Broken("redirected to an invalid URL".to_owned()))
-}
-
-/// The moment after `wait`, or a distant one if that overflows.
-pub(super) fn after(wait: Duration) -> Instant {
-    let now = Instant::now();
-    now.checked_add(wait)
-        .unwrap_or_else(|| now + Duration::from_secs(86_400))
+    let wrong = |_| TransportError::Broken("redirected to an invalid URL".to_owned());
+    Uri::from_parts(parts).map_err(wrong)
 }

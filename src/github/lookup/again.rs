@@ -68,10 +68,8 @@ impl EventLookup<'_> {
         triggers: &TriggerSettings,
     ) -> Result<Option<(&'static str, Value)>, Error> {
         let mut parts = key.split(':');
-        let (kind, id) = (
-            parts.next(),
-            parts.next().and_then(|id| id.parse::<u64>().ok()),
-        );
+        let kind = parts.next();
+        let id = parts.next().and_then(|id| id.parse::<u64>().ok());
         let (Some(kind), Some(id), Some(number)) = (kind, id, now.number()) else {
             return Ok(None);
         };

@@ -9,7 +9,7 @@ use crate::domain::trigger::settings::TriggerSettings;
 use crate::domain::trigger::{Refusal, RefusalReply, Request};
 use crate::error;
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{Error, Identity, ReactTo, Reaction, Repo};
+use crate::github::api::{Error, ErrorKind, Identity, ReactTo, Reaction, Repo};
 use crate::github::refusal;
 use crate::github::request::{Page, RunRequest};
 use crate::report::actions_log::neutral;
@@ -17,7 +17,6 @@ use crate::report::annotation::{Annotation, Level};
 use crate::report::markdown::{self, ReportContext};
 use crate::report::outputs::ReportStatus;
 use crate::report::text;
-use crate::report::workflow_command::annotation_commands;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -94,21 +93,14 @@ impl JobEnd {
 
     /// The request is refused.
     pub fn refused(refusal: &Refusal) -> Self {
-        let remedy = Some(refusal.remedy().to_owned());
-        Self::new(
-            refusal.status(),
-            refusal.reason(),
-            refusal.to_string(),
-            remedy,
-        )
+        let (why, remedy) = (refusal.to_string(), refusal.remedy().to_owned());
+        Self::new(refusal.status(), refusal.reason(), why, Some(remedy))
     }
-}
 
-/// The end of the job after a decision against a run.
-fn declined(declined: &Declined) -> JobEnd {
-    match declined {
-        Declined::Nothing { reason } => JobEnd::nothing(reason.clone()),
-        Declined::Refused(refusal) => JobEnd::refused(refusal),
+    /// The reason and the remedy.
+    fn told(&self) -> impl Iterator<Item = &str> {
+        let told = std::iter::once(&self.why).chain(&self.remedy);
+        told.map(String::as_str)
     }
 }
 
@@ -117,28 +109,29 @@ fn ended(context: &Context, ended: &JobEnd, out: &mut impl Write) -> u8 {
     let is_refusal = ended.reason != Reason::NoWork;
     let in_actions = context.in_actions();
     let line = format!("{}: {}", ended.status.as_str(), text::line(&ended.why));
-    let _ = if in_actions {
-        writeln!(out, "{}", neutral(&line))
-    } else {
-        writeln!(out, "{line}")
-    };
+    let line = if in_actions { neutral(&line) } else { line };
+    let _ = writeln!(out, "{line}");
     for hint in ended.remedy.iter().chain(&ended.incidents) {
         let _ = writeln!(out, "  {}", neutral(&text::line(hint)));
     }
-    if in_actions && is_refusal {
-        for command in annotation_commands(&[note(ended)]) {
-            let _ = writeln!(out, "{command}");
-        }
-    }
-    if let Err(error) = write_outputs(context, ended) {
-        let _ = writeln!(out, "warning: {}", neutral(&format!("{error:#}")));
-    }
+    let note = (in_actions && is_refusal).then(|| note(ended));
+    let summary = if is_refusal {
+        let remedy = ended.remedy.as_deref();
+        markdown::refusal_comment(&ended.why, remedy, &ReportContext::default())
+    } else {
+        format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why))
+    };
+    let report_status = match ended.incidents.as_slice() {
+        [] => ReportStatus::Ok,
+        _ => ReportStatus::Degraded,
+    };
+    let end = (ended.status, ended.reason);
+    refusal::tell(context, note, &summary, end, &ended.why, report_status, out);
     ended.status.exit_code(None)
 }
 
 fn note(ended: &JobEnd) -> Annotation {
-    let lines = std::iter::once(&ended.why).chain(&ended.remedy);
-    let lines: Vec<&str> = lines.map(String::as_str).collect();
+    let lines: Vec<&str> = ended.told().collect();
     Annotation {
         // A stranger's request must not look like a failure of the repository.
         level: match ended.status {
@@ -146,29 +139,10 @@ fn note(ended: &JobEnd) -> Annotation {
             _ => Level::Error,
         },
         path: ".github".to_owned(),
-        line: None,
         title: "Sprag did not start".to_owned(),
         message: text::block(&lines.join("\n")),
         ..Annotation::default()
     }
-}
-
-fn write_outputs(context: &Context, ended: &JobEnd) -> anyhow::Result<()> {
-    let nowhere = ReportContext::default();
-    if let Some(path) = context.path_var("GITHUB_STEP_SUMMARY") {
-        let text = match ended.reason {
-            Reason::NoWork => format!("⚪ Nothing to do: {}\n", markdown::escaped(&ended.why)),
-            _ => markdown::refusal_comment(&ended.why, ended.remedy.as_deref(), &nowhere),
-        };
-        refusal::append(&path, &text)?;
-    }
-    let report_status = if ended.incidents.is_empty() {
-        ReportStatus::Ok
-    } else {
-        ReportStatus::Degraded
-    };
-    let end = (ended.status, ended.reason);
-    refusal::write_outputs(context, end, &ended.why, report_status)
 }
 
 /// The destination of the answer to a request.
@@ -193,8 +167,7 @@ pub struct ReplyTarget<'a> {
 
 /// A comment with the reason and the remedy below it, once.
 fn with_note(text: &str, ended: &JobEnd) -> String {
-    let told = [Some(&ended.why), ended.remedy.as_ref()];
-    let told: Vec<&str> = told.into_iter().flatten().map(String::as_str).collect();
+    let told: Vec<&str> = ended.told().collect();
     let told = markdown::escaped(&text::upper_first(&told.join(". ")));
     if text.contains(&told) {
         text.to_owned()
@@ -206,11 +179,14 @@ fn with_note(text: &str, ended: &JobEnd) -> String {
 impl ReplyTarget<'_> {
     /// Reports a decision against a run, as far as the decision allows.
     pub async fn declined(&self, declined: &Declined) -> JobEnd {
-        let mut ended = self::declined(declined);
-        if let Declined::Refused(refusal) = declined {
-            self.refused(refusal.reply(), &mut ended).await;
+        match declined {
+            Declined::Nothing { reason } => JobEnd::nothing(reason),
+            Declined::Refused(refusal) => {
+                let mut ended = JobEnd::refused(refusal);
+                self.refused(refusal.reply(), &mut ended).await;
+                ended
+            }
         }
-        ended
     }
 
     /// Reports that there is nothing to do. Whoever asked with a comment gets a reaction.
@@ -253,17 +229,16 @@ impl ReplyTarget<'_> {
         };
         let mut ended = match authorised.candidate.request {
             Request::Stop => self.stop(authorised, triggers).await,
-            Request::Status => JobEnd::nothing(match &authorised.state {
-                State {
-                    workflow_run: Some(id),
-                    ..
-                } => format!("workflow run {id} works here, and has not told how it ended"),
-                State {
-                    last_status: Some(status),
-                    ..
-                } => format!("the last run here ended {}", status.as_str()),
-                _ => "no finished run is known here".to_owned(),
-            }),
+            Request::Status => {
+                let state = &authorised.state;
+                JobEnd::nothing(match (state.workflow_run, state.last_status) {
+                    (Some(id), _) => {
+                        format!("workflow run {id} works here, and has not told how it ended")
+                    }
+                    (None, Some(status)) => format!("the last run here ended {}", status.as_str()),
+                    (None, None) => "no finished run is known here".to_owned(),
+                })
+            }
             _ => JobEnd::nothing("the commands are explained in the comment"),
         };
         let failed = ended.status != RunStatus::NoWork;
@@ -273,7 +248,7 @@ impl ReplyTarget<'_> {
             Reaction::Rocket
         };
         self.react(reaction, &mut ended).await;
-        let text = match (&authorised.candidate.request, self.before().await) {
+        let mut text = match (&authorised.candidate.request, self.before().await) {
             (Request::Help, None) => markdown::help_comment(&context),
             (_, None) => markdown::status_comment(None, &context),
             (request, Some(before)) => {
@@ -287,11 +262,9 @@ impl ReplyTarget<'_> {
                 }
             }
         };
-        let text = if failed {
-            with_note(&text, &ended)
-        } else {
-            text
-        };
+        if failed {
+            text = with_note(&text, &ended);
+        }
         self.comment(text, &mut ended).await;
         ended
     }
@@ -325,7 +298,7 @@ impl ReplyTarget<'_> {
             match self.repo.cancel_workflow_run(*run).await {
                 Ok(()) => stopped += 1,
                 // The run has ended without closing its check run.
-                Err(Error::Conflict { .. }) => {}
+                Err(error) if error.kind == ErrorKind::Conflict => {}
                 Err(error) => failed = Some(error),
             }
         }
@@ -345,12 +318,8 @@ impl ReplyTarget<'_> {
     }
 
     async fn before(&self) -> Option<String> {
-        let page = self.comment.as_ref()?;
-        self.repo
-            .comment(page.id)
-            .await
-            .ok()
-            .map(|comment| comment.body)
+        let comment = self.repo.comment(self.comment.as_ref()?.id).await;
+        comment.ok().map(|comment| comment.body)
     }
 
     async fn react(&self, reaction: Reaction, ended: &mut JobEnd) {
@@ -369,8 +338,9 @@ impl ReplyTarget<'_> {
         let said = match (&self.comment, self.identity) {
             (Some(page), _) => self.repo.update_comment(page.id, &text).await,
             (None, Some(identity)) => {
+                let marker = self.place.name.marker();
                 self.repo
-                    .create_comment(number, &text, &self.place.name.marker(), identity)
+                    .create_comment(number, &text, &marker, identity)
                     .await
             }
             (None, None) => return,
@@ -409,7 +379,8 @@ pub async fn report_not_started(
     };
     let remedy = (!error.hints.is_empty()).then(|| error.hints.join("; "));
     let mut ended = JobEnd::new(status, reason, error.message.clone(), remedy);
-    let answer = if request.delivery.comment {
+    let in_comment = request.delivery.comment;
+    let answer = if in_comment {
         RefusalReply::Comment
     } else {
         RefusalReply::Reaction
@@ -421,12 +392,8 @@ pub async fn report_not_started(
 fn not_answered(what: &str, error: &Error) -> JobEnd {
     let remedy = "Give the job's token `actions: write` and `checks: read`.".to_owned();
     let why = format!("{what}: {error}");
-    JobEnd::new(
-        RunStatus::Environment,
-        Reason::Environment,
-        why,
-        Some(remedy),
-    )
+    let (status, reason) = (RunStatus::Environment, Reason::Environment);
+    JobEnd::new(status, reason, why, Some(remedy))
 }
 
 /// The id in a workflow run's URL, such as `https://github.com/o/r/actions/runs/1`.

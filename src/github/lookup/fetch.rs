@@ -11,7 +11,10 @@ use crate::domain::trigger::run_name::RunName;
 use crate::domain::trigger::triage::Candidate;
 use crate::domain::trigger::{Refusal, Request, clean, issue, job_log, picture};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::api::{ChangedFile, Error, Identity, Job, PullFacts as Pull, Repo};
+use crate::github::api::{
+    Author, ChangedFile, CheckRun, Comment, Error, Identity, PullFacts as Pull, PullRepo, Repo,
+    ReviewComment,
+};
 use crate::github::request::{Page, RunRequest};
 
 /// Maximum number of failed jobs, bytes read of each log, and bytes shown of it.
@@ -69,33 +72,25 @@ impl EventLookup<'_> {
         plan: &mut Plan,
         asked_at: Option<&str>,
     ) -> Result<(), Refusal> {
-        for task in plan
-            .tasks
-            .iter_mut()
-            .filter(|task| task.status != TaskStatus::Done)
-        {
+        let tasks = plan.tasks.iter_mut();
+        for task in tasks.filter(|task| task.status != TaskStatus::Done) {
             let Some(reference) = issue::reference(&task.title) else {
                 continue;
             };
-            let refused = |what: String| Refusal::InvalidReference {
+            let refused = |what: &str| Refusal::InvalidReference {
                 reference: reference.to_string(),
-                what,
+                what: what.to_owned(),
             };
-            let found = self
-                .repo
-                .issue_of(reference.repository.as_deref(), reference.number)
-                .await;
+            let name = reference.repository.as_deref();
+            let found = self.repo.issue_of(name, reference.number).await;
             let found =
-                found.map_err(|error| refused(format!("that could not be read: {error}")))?;
-            let is_known = matches!(
-                found.association.as_str(),
-                "OWNER" | "MEMBER" | "COLLABORATOR"
-            );
+                found.map_err(|error| refused(&format!("that could not be read: {error}")))?;
             if found.pull_request.is_some() {
-                return Err(refused("that is a pull request".to_owned()));
+                return Err(refused("that is a pull request"));
             }
+            let is_known = ["OWNER", "MEMBER", "COLLABORATOR"].contains(&&*found.association);
             if !is_known && asked_at.is_some_and(|asked| found.updated_at.as_str() > asked) {
-                return Err(refused("that was changed after the request".to_owned()));
+                return Err(refused("that was changed after the request"));
             }
             issue::resolve(task, &reference, &found.title, &found.body);
             if found.state == "closed" {
@@ -110,10 +105,9 @@ impl EventLookup<'_> {
     pub async fn facts(&self, context: &Context, candidate: &Candidate) -> Found {
         let needs = candidate.needs;
         let number = candidate.number();
-        let now_day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         let attempt = context.var("GITHUB_RUN_ATTEMPT");
         let mut found = Found::default();
-        found.facts.now_day = now_day;
+        found.facts.now_day = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         found.facts.run_attempt = attempt.and_then(|n| n.parse().ok()).unwrap_or(1);
         self.permission(candidate, &mut found.facts).await;
         if let Some(number) = number.filter(|_| needs.pull_request) {
@@ -134,9 +128,8 @@ impl EventLookup<'_> {
         }
         if let Some(head) = candidate.head_sha.as_ref().filter(|_| needs.jobs) {
             let commit = self.repo.git_commit(head).await;
-            let is_own =
-                |message: &str| message.lines().any(|line| line.starts_with("Sprag-Run: "));
-            found.facts.head_is_own = commit.is_ok_and(|commit| is_own(&commit.message));
+            let is_own = |line: &str| line.starts_with("Sprag-Run: ");
+            found.facts.head_is_own = commit.is_ok_and(|it| it.message.lines().any(is_own));
         }
         found
     }
@@ -157,17 +150,12 @@ impl EventLookup<'_> {
         let identity = self.identity.map_err(|error| {
             format!("could not determine the account that the token belongs to: {error}")
         })?;
-        let found = self
-            .repo
-            .own_comment(number, &self.name.marker(), identity)
-            .await;
+        let marker = self.name.marker();
+        let found = self.repo.own_comment(number, &marker, identity).await;
         let own = found.map_err(|error| error.to_string())?;
         Ok(own.map(|own| {
-            let page = Page {
-                id: own.id,
-                url: own.html_url,
-            };
-            (marker::decode(&own.body, self.name), page)
+            let (id, url) = (own.id, own.html_url);
+            (marker::decode(&own.body, self.name), Page { id, url })
         }))
     }
 
@@ -184,47 +172,35 @@ impl EventLookup<'_> {
     /// What the agent needs to know about the issue or pull request. What cannot be read becomes a note.
     pub async fn context(&self, candidate: &Candidate, request: &mut RunRequest) -> words::Context {
         let mut context = words::Context::default();
-        let mut note =
-            |what: &str, error: &Error| request.context.notes.push(format!("{what}: {error}"));
+        let notes = &mut request.context.notes;
         if let Some(number) = candidate.number().filter(|_| candidate.needs.comments) {
-            match self.repo.comments(number).await {
-                Ok(comments) => context.comments = self.thread(comments),
-                Err(error) => note("The conversation could not be read", &error),
-            }
+            let comments = self.repo.comments(number).await;
+            let what = "The conversation could not be read";
+            context.comments = self.thread(or_note(what, comments, notes));
         }
-        if let (Request::Review { review_id }, Some(number)) =
-            (&candidate.request, candidate.number())
-        {
-            match self.repo.review_comments(number, *review_id).await {
-                Ok(comments) => {
-                    context.review_comments = comments.into_iter().map(on_lines).collect()
-                }
-                Err(error) => {
-                    context.review_unread = true;
-                    note("The comments of the review could not be read", &error);
-                }
+        let jobs = match (&candidate.request, candidate.number(), &candidate.head_sha) {
+            (Request::Review { review_id }, Some(number), _) => {
+                let comments = self.repo.review_comments(number, *review_id).await;
+                context.review_unread = comments.is_err();
+                let what = "The comments of the review could not be read";
+                let comments = or_note(what, comments, notes).into_iter();
+                context.review_comments = comments.map(on_lines).collect();
+                return context;
             }
-        }
-        let asked_on = candidate.number().filter(|_| candidate.is_pull());
-        let jobs = match (&candidate.request, asked_on, &candidate.head_sha) {
-            (Request::FixRun { run_id }, ..) => Some(self.repo.jobs(*run_id).await),
-            (Request::FixSuite { suite_id }, ..) => Some(self.repo.jobs_of_suite(*suite_id).await),
-            (Request::Ask(_), Some(number), Some(head)) => {
-                match self.repo.changed_files(number).await {
-                    Ok(files) => context.diff = diff_of(&files),
-                    Err(error) => note("The diff of the pull request could not be read", &error),
-                }
+            (Request::FixRun { run_id }, ..) => self.repo.jobs(*run_id).await,
+            (Request::FixSuite { suite_id }, ..) => self.repo.jobs_of_suite(*suite_id).await,
+            (Request::Ask(_), Some(number), Some(head)) if candidate.is_pull() => {
+                let files = self.repo.changed_files(number).await;
+                let what = "The diff of the pull request could not be read";
+                context.diff = diff_of(&or_note(what, files, notes));
                 let jobs = self.repo.jobs_of_commit(head).await;
-                let is_other = |job: &Job| job.name != self.name.as_str();
-                Some(jobs.map(|jobs| jobs.into_iter().filter(is_other).collect()))
+                let is_other = |job: &CheckRun| job.name != self.name.as_str();
+                jobs.map(|jobs| jobs.into_iter().filter(is_other).collect())
             }
-            _ => None,
+            _ => return context,
         };
-        match jobs {
-            None => {}
-            Some(Ok(jobs)) => context.jobs = self.logs(jobs).await,
-            Some(Err(error)) => note("The failed jobs could not be read", &error),
-        }
+        let jobs = or_note("The failed jobs could not be read", jobs, notes);
+        context.jobs = self.logs(jobs).await;
         context
     }
 
@@ -267,64 +243,64 @@ impl EventLookup<'_> {
         context: &mut words::Context,
         request: &mut RunRequest,
     ) {
-        match self.repo.review_threads(number).await {
-            Ok(threads) => {
-                let resolved = |comment: &words::ReviewComment| {
-                    let mut own = threads.iter();
-                    own.any(|thread| thread.is_resolved && thread.first == comment.thread())
-                };
-                context.review_comments.retain(|comment| !resolved(comment));
-            }
-            Err(error) => request.context.notes.push(format!(
-                "Which threads are resolved could not be read: {error}"
-            )),
-        }
+        let threads = self.repo.review_threads(number).await;
+        let what = "Which threads are resolved could not be read";
+        let threads = or_note(what, threads, &mut request.context.notes);
+        let is_resolved = |comment: &words::ReviewComment| {
+            let mut own = threads.iter();
+            own.any(|thread| thread.is_resolved && thread.first == comment.thread())
+        };
+        context
+            .review_comments
+            .retain(|comment| !is_resolved(comment));
     }
 
-    fn thread(&self, comments: Vec<crate::github::api::Comment>) -> Vec<words::ThreadComment> {
-        let is_own = |author: Option<&crate::github::api::Author>| {
-            self.identity.is_ok_and(|identity| identity.is(author))
-        };
-        let one = |comment: crate::github::api::Comment| words::ThreadComment {
+    fn thread(&self, comments: Vec<Comment>) -> Vec<words::ThreadComment> {
+        let comments = comments.into_iter().map(|comment| words::ThreadComment {
             id: comment.id,
-            is_own: is_own(comment.author.as_ref()),
-            author: comment
-                .author
-                .map(|author| author.login)
-                .unwrap_or_default(),
+            is_own: self
+                .identity
+                .is_ok_and(|own| own.is(comment.author.as_ref())),
+            author: login(comment.author),
             body: comment.body,
             created_at: comment.created_at,
             updated_at: comment.updated_at,
-        };
-        comments.into_iter().map(one).collect()
+        });
+        comments.collect()
     }
 
-    async fn logs(&self, jobs: Vec<Job>) -> Vec<words::FailedJob> {
-        let failed = |job: &Job| {
-            matches!(
-                job.conclusion.as_deref(),
-                Some("failure" | "timed_out" | "startup_failure")
-            )
+    async fn logs(&self, jobs: Vec<CheckRun>) -> Vec<words::FailedJob> {
+        const FAILURES: [&str; 3] = ["failure", "timed_out", "startup_failure"];
+        let has_failed = |conclusion: &Option<String>| {
+            let conclusion = conclusion.as_deref().unwrap_or_default();
+            FAILURES.contains(&conclusion)
         };
         let mut found = Vec::new();
-        for job in jobs.into_iter().filter(failed).take(JOBS) {
+        let failed = jobs.into_iter().filter(|job| has_failed(&job.conclusion));
+        for job in failed.take(JOBS) {
             let log = match self.repo.job_log(job.id, LOG_BYTES).await {
                 Ok(log) => job_log::failed_step(&log, LOG_SHOWN),
-                Err(_) if !job.output.summary.is_empty() => job.output.summary.clone(),
+                Err(_) if !job.output.summary.is_empty() => job.output.summary,
                 Err(error) => format!("(the log could not be read: {error})"),
             };
-            let step = job
-                .steps
-                .iter()
-                .find(|step| matches!(step.conclusion.as_deref(), Some("failure" | "timed_out")));
+            let mut steps = job.steps.into_iter();
+            let step = steps.find(|step| has_failed(&step.conclusion));
             found.push(words::FailedJob {
-                name: job.name.clone(),
-                step: step.map(|step| step.name.clone()),
+                name: job.name,
+                step: step.map(|step| step.name),
                 log,
             });
         }
         found
     }
+}
+
+/// What was read. What could not be read becomes a note.
+fn or_note<T: Default>(what: &str, read: Result<T, Error>, notes: &mut Vec<String>) -> T {
+    read.unwrap_or_else(|error| {
+        notes.push(format!("{what}: {error}"));
+        T::default()
+    })
 }
 
 /// The files of a pull request as one diff. GitHub gives no patch for binary and for very large files.
@@ -338,30 +314,28 @@ fn diff_of(files: &[ChangedFile]) -> String {
 }
 
 fn pull_facts(pull: Pull) -> PullFacts {
+    let repository = |repo: Option<PullRepo>| repo.map(|repo| repo.full_name);
     PullFacts {
         title: pull.title,
         body: pull.body,
         open: pull.state == "open",
         head_ref: pull.head.branch,
         head_sha: pull.head.sha,
-        head_repository: pull.head.repo.map(|repo| repo.full_name),
+        head_repository: repository(pull.head.repo),
         base_ref: pull.base.branch,
-        base_repository: pull
-            .base
-            .repo
-            .map(|repo| repo.full_name)
-            .unwrap_or_default(),
+        base_repository: repository(pull.base.repo).unwrap_or_default(),
     }
 }
 
-fn on_lines(comment: crate::github::api::ReviewComment) -> words::ReviewComment {
+fn login(author: Option<Author>) -> String {
+    author.map(|author| author.login).unwrap_or_default()
+}
+
+fn on_lines(comment: ReviewComment) -> words::ReviewComment {
     words::ReviewComment {
         id: comment.id,
         reply_to: comment.in_reply_to_id,
-        author: comment
-            .author
-            .map(|author| author.login)
-            .unwrap_or_default(),
+        author: login(comment.author),
         place: DiffLines {
             path: comment.path,
             line: comment.line.map(u64::from),

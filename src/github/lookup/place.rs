@@ -19,7 +19,6 @@ use crate::github::api::ReactTo;
 use crate::github::lookup::fetch::EventLookup;
 use crate::github::request::{RunRequest, WorkBranch};
 use crate::process::Cancel;
-use crate::report::markdown::ReportContext;
 use anyhow::Context as _;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,23 +31,18 @@ pub fn request(
 ) -> RunRequest {
     let candidate = &authorised.candidate;
     let number = candidate.number();
-    RunRequest {
-        context: ReportContext {
-            place: actions.place.clone(),
-            head: candidate.head_sha.clone(),
-            report_only: authorised.report_only,
-            asked_by: candidate.asker.as_ref().map(|asker| asker.login.clone()),
-            trigger_phrase: number.map(|_| triggers.rules.trigger_phrase.clone()),
-            notes: candidate.notes.clone(),
-            ..ReportContext::default()
-        },
-        number,
-        is_pull: candidate.is_pull(),
-        react_to: ReactTo::of(candidate.comment, number),
-        base_ref: authorised.base_ref.clone(),
-        state: authorised.next_state.clone(),
-        ..RunRequest::at(actions.place.clone())
-    }
+    let mut run = RunRequest::at(actions.place.clone());
+    run.context.head.clone_from(&candidate.head_sha);
+    run.context.report_only = authorised.report_only;
+    run.context.asked_by = candidate.asker.as_ref().map(|asker| asker.login.clone());
+    run.context.trigger_phrase = number.map(|_| triggers.rules.trigger_phrase.clone());
+    run.context.notes.clone_from(&candidate.notes);
+    run.number = number;
+    run.is_pull = candidate.is_pull();
+    run.react_to = ReactTo::of(candidate.comment, number);
+    run.base_ref.clone_from(&authorised.base_ref);
+    run.state = authorised.next_state.clone();
+    run
 }
 
 /// The error if GitHub does not say whether a branch exists.
@@ -72,10 +66,7 @@ pub async fn work_branch(
     authorised: &Authorised,
     request: &Request,
 ) -> Result<Option<WorkBranch>, crate::github::api::Error> {
-    if matches!(
-        request,
-        Request::Queue(_) | Request::Dispatch { queue: Some(_), .. }
-    ) {
+    if let Request::Queue(_) | Request::Dispatch { queue: Some(_), .. } = request {
         return Ok(None);
     }
     let candidate = &authorised.candidate;
@@ -120,11 +111,10 @@ pub async fn start_of_work(
 pub fn at_the_ref(context: &Context, place: Place) -> RunRequest {
     let mut request = RunRequest::at(place);
     request.context.head = context.var("GITHUB_SHA").map(str::to_owned);
-    let branch = context
-        .var("GITHUB_REF")
-        .and_then(|name| name.strip_prefix("refs/heads/"))
-        .filter(|name| refname::check_branch(name).is_ok());
-    if let Some(name) = branch {
+    let full = context.var("GITHUB_REF").unwrap_or_default();
+    if let Some(name) = full.strip_prefix("refs/heads/")
+        && refname::check_branch(name).is_ok()
+    {
         request.base_ref = Some(name.to_owned());
         request.branch = Some(WorkBranch {
             name: name.to_owned(),
@@ -326,9 +316,7 @@ pub async fn give_own_branch(
 ) -> Result<()> {
     // A job that does not push can be the first of two.
     let opens = settings.review_only != Some(true)
-        && settings
-            .pull_request
-            .is_some_and(|kind| kind != PullRequest::None);
+        && !matches!(settings.pull_request, None | Some(PullRequest::None));
     let branch = request.branch.as_ref().map(|branch| &branch.name);
     if !opens || request.is_pull || branch.is_none() || branch != request.base_ref.as_ref() {
         return Ok(());
@@ -366,10 +354,8 @@ pub fn of_pull_event(
     }
     for name in [&head.branch, &base.branch] {
         refname::check_branch(name).map_err(|why| {
-            Error::config(format!(
-                "the branch `{}` {why}",
-                clean::clean_line(name, 100)
-            ))
+            let name = clean::clean_line(name, 100);
+            Error::config(format!("the branch `{name}` {why}"))
         })?;
     }
     let is_own = !pull.is_of_fork();
@@ -485,9 +471,8 @@ fn is_checked_out(real: &Real, branch: &WorkBranch) -> bool {
 /// An invalid URL.
 pub fn remote(context: &Context, actions: &ActionsEnvironment) -> Result<Remote, git::RemoteError> {
     let credential = Credential::token(actions.token.clone());
-    let variables = context
-        .env
-        .iter()
+    let variables = context.env.iter();
+    let variables = variables
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
     Ok(Remote::new(&actions.place.git_url(), Some(credential))?.with_network(variables))
 }

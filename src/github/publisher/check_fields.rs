@@ -3,50 +3,41 @@
 use crate::domain::check_run::CheckOutput;
 use crate::domain::outcomes::RunLine;
 use crate::domain::summary::RunSummary;
-use crate::github::api::{
-    Annotation, CheckRun, CheckStatus, CheckUpdate, Conclusion, NewCheckRun, Output,
-};
+use crate::github::api::{Annotation, CheckRun, CheckStatus, CheckUpdate, Conclusion, Output};
 use crate::report::annotation::{Annotation as Note, Level};
 use crate::report::markdown;
 
-/// The update that turns an existing check run into this one.
-pub(super) fn ending(new: &NewCheckRun) -> CheckUpdate {
+/// The update that completes a check run.
+pub(super) fn completed(conclusion: Conclusion, output: Output) -> CheckUpdate {
     CheckUpdate {
+        status: Some(CheckStatus::Completed),
+        conclusion: Some(conclusion),
+        output: Some(output),
         details_url: None,
-        ..new.state.clone()
     }
 }
 
 /// The update that replaces an ended check run by a later one of the same commit. `None` if there is nothing to
 /// replace, or the later one ended without a verdict.
 pub(super) fn replacement(earlier: &CheckRun, by: &CheckRun) -> Option<CheckUpdate> {
-    let is_verdict = !matches!(
-        by.conclusion.as_deref(),
-        Some("neutral" | "cancelled") | None
-    );
-    let is_of_it = is_verdict
+    let verdict = by.conclusion.as_deref();
+    let is_of_it = !matches!(verdict, Some("neutral" | "cancelled") | None)
         && earlier.name == by.name
         && earlier.status == "completed"
         && earlier.conclusion.as_deref() != Some("neutral")
         && earlier.head_sha.eq_ignore_ascii_case(&by.head_sha);
-    let there = format!(
-        "[A later run]({}) on this commit replaces the result of this one.",
-        by.html_url
-    );
+    let url = &by.html_url;
+    let there = format!("[A later run]({url}) on this commit replaces the result of this one.");
     let room = markdown::CHECK_RUN_BYTES.saturating_sub(there.len() + 2);
     let kept = earlier.output.summary.floor_char_boundary(room);
     let kept = earlier.output.summary.get(..kept).unwrap_or_default();
-    is_of_it.then(|| CheckUpdate {
-        status: Some(CheckStatus::Completed),
-        conclusion: Some(Conclusion::Neutral),
-        output: Some(Output {
-            title: earlier.output.title.clone(),
-            summary: format!("{there}\n\n{kept}"),
-            text: Some(earlier.output.text.clone()).filter(|text| !text.is_empty()),
-            annotations: Vec::new(),
-        }),
-        details_url: None,
-    })
+    let output = Output {
+        title: earlier.output.title.clone(),
+        summary: format!("{there}\n\n{kept}"),
+        text: Some(earlier.output.text.clone()).filter(|text| !text.is_empty()),
+        annotations: Vec::new(),
+    };
+    is_of_it.then(|| completed(Conclusion::Neutral, output))
 }
 
 /// A report as the output of a check run, without annotations.
@@ -62,13 +53,10 @@ pub(super) fn plain_output(text: &CheckOutput) -> Output {
 /// Adds the result of the run below the text, invisibly, in the form that `sprag outcomes` reads.
 pub(super) fn with_outcome(output: Output, summary: &RunSummary) -> Output {
     let marker = RunLine::of(summary).marker();
-    let text = output.text.unwrap_or_default();
-    let room = markdown::CHECK_RUN_BYTES.saturating_sub(marker.len() + 2);
-    let text = if text.len() <= room {
-        format!("{text}\n\n{marker}")
-    } else {
-        text
-    };
+    let mut text = output.text.unwrap_or_default();
+    if text.len() <= markdown::CHECK_RUN_BYTES.saturating_sub(marker.len() + 2) {
+        text += &format!("\n\n{marker}");
+    }
     Output {
         text: Some(text.trim_start().to_owned()),
         ..output
@@ -126,6 +114,6 @@ mod tests {
         summary.tasks[1].checks[1].diagnostics[0].end_line = Some(43);
         let first = sent(&summary);
         assert_eq!(first["end_line"], json!(43));
-        assert_eq!(first.get("start_column"), None);
+        assert!(first["start_column"].is_null());
     }
 }

@@ -10,9 +10,7 @@ use crate::domain::settings::Resolved;
 use crate::domain::summary::RunSummary;
 use crate::error::{Error, Result};
 use crate::github::actions_environment::ActionsEnvironment;
-use crate::github::publisher::{
-    CheckAndComment, End, Feed, Known, Latest, PublishProblems, Publisher,
-};
+use crate::github::publisher::{CheckAndComment, End, Feed, Known, Latest, Publisher};
 use crate::github::refusal::end_of;
 use crate::github::request::RunRequest;
 use crate::process::Cancel;
@@ -193,10 +191,8 @@ impl Reporting {
         else {
             return;
         };
-        let mut known: Known = self
-            .run_dir
-            .read_json(RunFile::OnGithub)
-            .unwrap_or_default();
+        let known = self.run_dir.read_json(RunFile::OnGithub);
+        let mut known: Known = known.unwrap_or_default();
         if known.comment.is_none() {
             known.comment.clone_from(&request.comment);
         }
@@ -204,20 +200,12 @@ impl Reporting {
         let run = request.context.place.run.as_ref();
         request.state.workflow_run = run.and_then(|run| run.id.parse().ok());
         let place = self.run_dir.clone();
+        // If this fails, a later process searches for them.
+        let keep = move |known: &Known| drop(place.write_json(RunFile::OnGithub, known));
         // A resumed run updates the existing check run and comment.
-        let pages = CheckAndComment {
-            request,
-            external_id: run_id.to_owned(),
-            known,
-            resumed,
-            // If this fails, a later process searches for them.
-            keep: Box::new(move |known| {
-                let _ = place.write_json(RunFile::OnGithub, known);
-            }),
-            trouble: PublishProblems::default(),
-        };
+        let pages = CheckAndComment::new(request, run_id.to_owned(), known, resumed, keep);
         let is_job_token = actions.is_job_token();
-        match Publisher::start(pages, self.latest.clone(), move || actions.client()) {
+        match Publisher::start(pages, self.latest.clone(), move || actions.repo()) {
             Ok(publisher) => {
                 if let Some(log) = &self.actions_log {
                     // The check run gets the annotations. If that fails, they are written to the log at

@@ -7,7 +7,7 @@ use crate::agents::model_vendor;
 use crate::context::Context;
 use crate::domain::event::Event;
 use crate::domain::summary::RunSummary;
-use crate::http::{Client, Network, TransportError};
+use crate::http::{Client, Network};
 use crate::report::buffered_output::Time;
 use crate::report::otlp::{Origin, Parent, Telemetry};
 use crate::report::wire::WireEvent;
@@ -146,13 +146,12 @@ async fn post(
     }
     let request = request.body(Full::new(Bytes::from(document)));
     let request = request.map_err(|error| told(error.to_string()))?;
+    const LATE: &str = "it did not answer in time";
     match tokio::time::timeout(limit, client.send(request, limit)).await {
         Ok(Ok(answer)) if answer.status().is_success() => Ok(()),
         Ok(Ok(answer)) => Err(told(format!("it answered {}", answer.status()))),
-        Err(_) | Ok(Err(TransportError::Late)) => Err(told("it did not answer in time".into())),
-        Ok(Err(
-            TransportError::Unsent(why) | TransportError::Lost(why) | TransportError::Broken(why),
-        )) => Err(told(why)),
+        Ok(Err(error)) => Err(told(error.text_or(LATE))),
+        Err(_) => Err(told(LATE.to_owned())),
     }
 }
 

@@ -168,13 +168,8 @@ fn keep_earlier(setup: &Setup, task: &str, patch: &[u8]) -> anyhow::Result<()> {
 
 /// The patch with secrets masked. A masked patch may not apply.
 fn without_secrets(setup: &Setup, emit: &mut Emitter<'_>, patch: Vec<u8>) -> Vec<u8> {
-    let holds_one = |text: &[u8]| {
-        setup.detector.as_ref().is_some_and(|detector| {
-            let mut search = detector.search();
-            search.read(text);
-            !search.end().is_empty()
-        })
-    };
+    let detector = setup.detector.as_ref();
+    let holds_one = |text: &[u8]| detector.is_some_and(|detector| !detector.find(text).is_empty());
     if !holds_one(&patch) {
         return patch;
     }

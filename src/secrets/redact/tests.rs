@@ -1,4 +1,5 @@
 use super::*;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use proptest::prelude::*;
 
 const CANARY: &str = "c4nary/+_\"<&>%-Zz9~ü";
@@ -64,7 +65,21 @@ fn an_encoding_that_is_wrapped_into_lines_is_gone() {
 
 #[test]
 fn every_usual_form_of_a_secret_is_gone() {
-    for form in forms(CANARY) {
+    let percent = utf8_percent_encode(CANARY, NON_ALPHANUMERIC).to_string();
+    let json = Value::from(CANARY).to_string();
+    let nested = Value::from(json.trim_matches('"')).to_string();
+    let html = CANARY.replace('&', "&amp;");
+    let html = html.replace('<', "&lt;").replace('>', "&gt;");
+    let escaped = [
+        percent.to_lowercase().replace("zz", "Zz"),
+        percent,
+        CANARY.replace('%', "%25").replace('ü', "%C3%BC"),
+        json.trim_matches('"').replace('/', "\\/"),
+        nested.trim_matches('"').to_owned(),
+        html.replace('_', "\\_").replace('~', "\\~"),
+        html,
+    ];
+    for form in forms(CANARY).into_iter().chain(escaped) {
         let text = format!("before {form} after");
         assert_eq!(redactor().redact(&text), "before *** after", "{form}");
     }

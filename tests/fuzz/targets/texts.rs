@@ -105,7 +105,7 @@ pub(super) fn redaction(data: &[u8]) {
     redactor.redact_json(&mut value);
     assert!(!format!("{value:?}").contains(secret));
     let detector = Detector::new([("TOKEN", secret)]);
-    let found = detector.find(&mut told.as_bytes()).expect("memory is read");
+    let found = detector.find(told.as_bytes());
     assert!(!found.is_empty(), "{told:?}");
 }
 
