@@ -76,8 +76,10 @@ impl<'p> Schedule<'p> {
 
     /// Records how a task ended.
     pub fn end(&mut self, id: &str, outcome: &Outcome) {
-        self.stopped |= stops(outcome, self.rules);
-        if outcome.task_end() == TaskEnd::Done || is_tolerated(outcome, self.rules) {
+        let status = outcome.run_status(self.rules.no_changes);
+        self.stopped |= outcome.ends_run() || !(status.is_complete() || self.rules.keep_going);
+        // Tasks that depend on one that changed nothing and did not have to run too.
+        if outcome.task_end() == TaskEnd::Done || status == RunStatus::NoWork {
             self.done.insert(id.to_owned());
         }
         self.ended.insert(id.to_owned());
@@ -102,19 +104,6 @@ impl<'p> Schedule<'p> {
             None => TaskStep::Run(item.id.clone()),
         }
     }
-}
-
-/// Whether a task changed nothing and did not have to: tasks that depend on it run.
-fn is_tolerated(outcome: &Outcome, rules: &Rules) -> bool {
-    outcome.run_status(rules.no_changes) == RunStatus::NoWork
-}
-
-/// Whether the run stops after this outcome.
-fn stops(outcome: &Outcome, rules: &Rules) -> bool {
-    if outcome.ends_run() {
-        return true;
-    }
-    !outcome.run_status(rules.no_changes).is_complete() && !rules.keep_going
 }
 
 #[cfg(test)]

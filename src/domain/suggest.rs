@@ -48,15 +48,14 @@ pub fn unknown_key<'a>(
 ) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let near = nearest(key, known.iter().copied());
-    if let (None, Some(variable)) = (near, secret_variable(key)) {
-        return format!(
-            "`{key}` is not a key of {whole}: a secret does not belong in a file; set the environment variable {variable}"
-        );
-    }
-    match near {
-        Some(name) => format!("`{key}` is not a key of {whole} (did you mean `{name}`?)"),
-        None => format!("`{key}` is not a key of {whole}; `sprag schema {schema}` lists them"),
-    }
+    let hint = match (near, secret_variable(key)) {
+        (Some(name), _) => format!(" (did you mean `{name}`?)"),
+        (None, Some(variable)) => {
+            format!(": a secret does not belong in a file; set the environment variable {variable}")
+        }
+        (None, None) => format!("; `sprag schema {schema}` lists them"),
+    };
+    format!("`{key}` is not a key of {whole}{hint}")
 }
 
 /// The environment variable for a key that names a secret.

@@ -1,6 +1,7 @@
 //! Tasks that only check, and steps that only commit, recognised by their words.
 
 use super::TaskKind;
+use crate::pattern::Pattern;
 use crate::text::has_word;
 
 /// The first words of a check.
@@ -64,14 +65,9 @@ fn asks_for_check(line: &str) -> bool {
             || rest.contains("ask the user")
             || only_fillers(&words[1..]);
     }
-    let manual = [
-        "verify manually",
-        "manual verification",
-        "manually verify",
-        "test manually",
-        "manual test",
-    ];
-    if manual.iter().any(|begin| lower.starts_with(begin)) {
+    static MANUAL: Pattern =
+        Pattern::new("^(?:(?:verify|test) manually|manually verify|manual (?:test|verification))");
+    if MANUAL.is_match(&lower) {
         return true;
     }
     match words.as_slice() {
@@ -96,17 +92,12 @@ fn asks_for_check(line: &str) -> bool {
 
 /// Whether a line is `run` and one command between backticks, and nothing else.
 fn is_command(line: &str) -> bool {
-    let mut parts = line.splitn(3, '`');
-    let (before, command, after) = (parts.next(), parts.next(), parts.next());
-    let fills = |text: Option<&str>| {
-        let lower = text.unwrap_or_default().to_lowercase();
-        let words: Vec<&str> = words(&lower).collect();
-        only_fillers(&words)
+    let parts: Vec<String> = line.splitn(3, '`').map(str::to_lowercase).collect();
+    let [before, command, after] = parts.as_slice() else {
+        return false;
     };
-    command.is_some_and(|command| {
-        let lower = command.to_lowercase();
-        words(&lower).any(|word| has_word(SUBJECTS, word)) && fills(before) && fills(after)
-    })
+    let fills = |text: &str| only_fillers(&words(text).collect::<Vec<_>>());
+    words(command).any(|word| has_word(SUBJECTS, word)) && fills(before) && fills(after)
 }
 
 fn words(line: &str) -> impl Iterator<Item = &str> {

@@ -93,7 +93,7 @@ fn parts<'a>(of: &'a Opened<'_>) -> Vec<Part<'a>> {
         }
     }
     for (place, below) in source.task_boxes() {
-        if !source.is_own_box(place, below) {
+        if source.own_box(place) != Some(below) {
             let rest = &source.text[below.span.end..];
             let words = rest.lines().next().unwrap_or_default().trim().to_owned();
             let at = Place::Box(below.span.start, below.span.end);

@@ -7,6 +7,7 @@ use super::markdown::boxes::mark;
 use super::read::{Opened, open};
 use super::source::{Container, STATUS_KEY, Source};
 use super::{Plan, PlanError, PlanFormat, Task, TaskId, TaskStatus};
+use crate::pattern::Pattern;
 use crate::suggest::did_you_mean;
 use crate::text_error::{Fault, Position};
 use crate::yaml::{Node, Value};
@@ -108,10 +109,7 @@ pub fn with_facts(name: &str, text: &str, files: &BTreeSet<String>, time: &str) 
 }
 
 fn unsure(plan: &Plan, changed: &HashSet<usize>) -> Fault {
-    let first = changed
-        .iter()
-        .min()
-        .and_then(|place| plan.tasks.get(*place));
+    let first = changed.iter().min().map(|place| &plan.tasks[*place]);
     let at = first.map_or(Position::START, |task| Position::of_line(task.line));
     let id = first.map_or("", |task| task.id.as_str());
     let message = format!(
@@ -185,15 +183,9 @@ fn box_splices(before: &Opened<'_>, changed: &HashSet<usize>, expected: &Plan) -
         let is_done = task.status == TaskStatus::Done;
         let was_done = before.plan.tasks[place].status == TaskStatus::Done;
         let has_boxes = source.has_boxes(place, task.id.as_str());
-        let own = source
-            .listed
-            .tasks
-            .get(place)
-            .and_then(|task| task.mark.as_ref());
-        let is_state = if source.is_own_box(place, part) {
-            has_boxes
-        } else {
-            is_done || (has_boxes && was_done && own.is_none())
+        let is_state = match source.own_box(place) {
+            Some(own) if own.span == part.span => has_boxes,
+            own => is_done || (has_boxes && was_done && own.is_none()),
         };
         if changed.contains(&place) && is_state && part.checked != is_done {
             splices.push(Splice::new(part.span.start, part.span.end, mark(is_done)));
@@ -289,33 +281,28 @@ fn heading_splices(
 
 /// The state of a heading as it stands in the front matter: its word, or all that is known.
 fn heading_state(task: &Task) -> String {
-    let mut state = task.status.word().to_owned();
-    if task.attempts.is_some() || task.completed_at.is_some() {
-        state = format!("{{ status: {state}");
-        if let Some(attempts) = task.attempts {
-            state.push_str(&format!(", attempts: {attempts}"));
-        }
-        if let Some(time) = &task.completed_at {
-            state.push_str(&format!(", completed_at: {}", as_scalar(time)));
-        }
-        state.push_str(" }");
+    let word = task.status.word();
+    let time = task.completed_at.as_deref().map(as_scalar);
+    let mut parts = vec![format!("status: {word}")];
+    parts.extend(
+        task.attempts
+            .map(|attempts| format!("attempts: {attempts}")),
+    );
+    parts.extend(time.map(|time| format!("completed_at: {time}")));
+    if parts.len() == 1 {
+        return word.to_owned();
     }
-    state
+    format!("{{ {} }}", parts.join(", "))
 }
 
 /// A time as a scalar, quoted if necessary.
 fn as_scalar(text: &str) -> String {
-    let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
-        && text.contains('-')
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"-+.:".contains(&byte))
-        && !text.ends_with(':');
-    if is_plain {
-        text.to_owned()
-    } else {
-        serde_json::Value::from(text).to_string()
+    static PLAIN: Pattern =
+        Pattern::new("^[0-9][0-9A-Za-z+.:]*-(?:[0-9A-Za-z+.:-]*[0-9A-Za-z+.-])?$");
+    if PLAIN.is_match(text) {
+        return text.to_owned();
     }
+    serde_json::Value::from(text).to_string()
 }
 
 /// Whether the edited text parses to the expected plan and is otherwise unchanged.

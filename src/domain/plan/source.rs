@@ -109,11 +109,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether a box is the task's own, rather than that of one of its parts.
-    pub fn is_own_box(&self, place: usize, mark: &Mark) -> bool {
-        let task = self.listed.tasks.get(place);
-        let own = task.and_then(|task| task.mark.as_ref());
-        self.format != PlanFormat::Story && own.is_some_and(|own| own.span == mark.span)
+    /// The box of a task, rather than that of one of its parts.
+    pub fn own_box(&self, place: usize) -> Option<&Mark> {
+        let task = self.listed.tasks.get(place)?;
+        task.mark
+            .as_ref()
+            .filter(|_| self.format != PlanFormat::Story)
     }
 
     /// Whether the state of a task is in boxes of the text.

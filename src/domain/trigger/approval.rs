@@ -3,8 +3,7 @@
 use crate::continuation::Continuation;
 use crate::outcome::Reason;
 use crate::summary::RunSummary;
-use crate::text::fence_around;
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use crate::text::{fence_around, fenced_blocks};
 
 /// The line before the plan in a comment.
 const MARKER: &str = "<!-- sprag:plan -->";
@@ -66,23 +65,8 @@ pub fn shown(plan: &str) -> String {
 /// The plan in the body of a comment.
 pub fn plan_in(body: &str) -> Option<String> {
     let (_, rest) = body.split_once(MARKER)?;
-    let mut events = Parser::new(rest);
-    let is_plan = |event: &Event<'_>| {
-        matches!(
-            event,
-            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_)))
-        )
-    };
-    events.find(is_plan)?;
-    let mut plan = String::new();
-    for event in events {
-        match event {
-            Event::Text(text) => plan.push_str(&text),
-            Event::End(TagEnd::CodeBlock) => return Some(plan.trim().to_owned()),
-            _ => return None,
-        }
-    }
-    None
+    let (_, plan) = fenced_blocks(rest).into_iter().next()?;
+    Some(plan.trim().to_owned())
 }
 
 #[cfg(test)]

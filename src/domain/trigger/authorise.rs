@@ -29,36 +29,25 @@ pub struct Facts {
     pub head_is_own: bool,
 }
 
-/// A permission level on a repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A permission level on a repository, by GitHub's word in `permission` or `role_name`. A custom role of an organisation
+/// has no level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Access {
     /// No more than everybody has.
     None,
     /// Read it.
+    #[strum(serialize = "read", serialize = "pull")]
     Read,
     /// Manage issues and pull requests.
     Triage,
     /// Push to it.
+    #[strum(serialize = "write", serialize = "push")]
     Write,
     /// Manage it.
     Maintain,
     /// Everything.
     Admin,
-}
-
-impl Access {
-    /// The level for GitHub's word in `permission` or `role_name`; `None` for an organisation's custom role.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
-            "none" => Self::None,
-            "read" | "pull" => Self::Read,
-            "triage" => Self::Triage,
-            "write" | "push" => Self::Write,
-            "maintain" => Self::Maintain,
-            "admin" => Self::Admin,
-            _ => return None,
-        })
-    }
 }
 
 /// The current state of a pull request.
@@ -317,22 +306,20 @@ fn within_limits(
 }
 
 fn has_run_before(candidate: &Candidate, facts: &Facts) -> Result<(), Refusal> {
-    // Unfinished work is found by its reference, also if the earlier run left no comment.
     let state = facts.state.as_ref();
     let asks = state.is_some_and(|state| state.asks);
-    if matches!(candidate.request, Request::Answer(_)) && !asks {
-        return Err(Refusal::NoQuestion);
-    }
-    let is_kept = candidate.request == Request::Continue && candidate.subject.is_some();
-    let again = matches!(candidate.request, Request::Retry | Request::Continue) && !is_kept;
     let ran = state.is_some_and(|state| state.last_status.is_some() || state.asked.is_some());
-    if again && !ran {
-        return Err(Refusal::NoEarlierRun { why: String::new() });
+    match candidate.request {
+        Request::Answer(_) if !asks => Err(Refusal::NoQuestion),
+        // Unfinished work is found by its reference, also if the earlier run left no comment.
+        Request::Continue if candidate.subject.is_some() => Ok(()),
+        Request::Retry | Request::Continue if !ran => {
+            let why = String::new();
+            Err(Refusal::NoEarlierRun { why })
+        }
+        Request::Rebase if !candidate.is_pull() => Err(Refusal::NotAPullRequest),
+        _ => Ok(()),
     }
-    if candidate.request == Request::Rebase && !candidate.is_pull() {
-        return Err(Refusal::NotAPullRequest);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

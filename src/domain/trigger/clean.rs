@@ -1,7 +1,8 @@
 //! Removes the parts of a text that people cannot see, so that the agent does not read them either.
 
+use crate::pattern::Pattern;
 use crate::text::{is_invisible, without_ranges};
-use pulldown_cmark::{Event, Options, Parser};
+use pulldown_cmark::{Event, Options, Parser, Tag};
 use std::ops::Range;
 
 /// The maximum number of passes. A removal may join the two ends of another comment; after the last pass,
@@ -41,61 +42,30 @@ fn without_hidden(text: &str) -> Option<String> {
     if !text.contains("<!") && !text.contains("<?") && !text.contains("]:") {
         return None;
     }
-    let mut hidden = Vec::new();
     let parser = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES);
     let definitions = parser.reference_definitions().iter();
-    let is_comment = |dest: &str| dest.is_empty() || dest == "#";
-    hidden.extend(
-        definitions
-            .filter(|(_, link)| is_comment(&link.dest))
-            .map(|(_, link)| link.span.clone()),
-    );
-    // The parser reports an HTML block line by line, so a comment may span several events.
-    let mut block: Option<Range<usize>> = None;
+    let comments = definitions.filter(|(_, link)| matches!(&*link.dest, "" | "#"));
+    let mut hidden: Vec<Range<usize>> = comments.map(|(_, link)| link.span.clone()).collect();
     for (event, range) in parser.into_offset_iter() {
-        match event {
-            Event::Start(pulldown_cmark::Tag::HtmlBlock) => block = Some(range),
-            Event::End(pulldown_cmark::TagEnd::HtmlBlock) => {
-                if let Some(block) = block.take() {
-                    hidden_html(text, block, &mut hidden);
-                }
-            }
-            Event::InlineHtml(_) => hidden_html(text, range, &mut hidden),
-            _ => {}
+        // A comment may span several lines of a block of HTML.
+        if matches!(event, Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_)) {
+            hidden_html(text, &range, &mut hidden);
         }
     }
     hidden.sort_by_key(|range| range.start);
     (!hidden.is_empty()).then(|| without_ranges(text, 0, &hidden))
 }
 
-/// Finds comments, declarations and processing instructions in a range of HTML.
-fn hidden_html(text: &str, stretch: Range<usize>, hidden: &mut Vec<Range<usize>>) {
-    const KINDS: [(&str, &str); 4] = [
-        ("<!--", "-->"),
-        ("<![CDATA[", "]]>"),
-        ("<!", ">"),
-        ("<?", "?>"),
-    ];
-    let mut from = stretch.start;
-    while let Some(html) = text.get(from..stretch.end) {
-        // A single search for all kinds, so that each byte is examined once.
-        let Some(begins) = html.find('<') else {
-            return;
-        };
-        let rest = html.get(begins..).unwrap_or_default();
-        let Some((open, close)) = KINDS.into_iter().find(|(open, _)| rest.starts_with(open)) else {
-            from += begins + 1;
-            continue;
-        };
-        // `<!-->` and `<!--->` are complete comments.
-        let skip = if open == "<!--" { 2 } else { open.len() };
-        let inner = rest.get(skip..).unwrap_or_default();
-        let length = inner
-            .find(close)
-            .map_or(rest.len(), |at| skip + at + close.len());
-        hidden.push(from + begins..from + begins + length);
-        from += begins + length.max(1);
-    }
+/// Comments, declarations and processing instructions. `<!-->` and `<!--->` are complete comments.
+static HIDDEN: Pattern = Pattern::new(
+    r"(?s)<!--(?:-?>|.*?(?:-->|$))|<!\[CDATA\[.*?(?:\]\]>|$)|<!.*?(?:>|$)|<\?.*?(?:\?>|$)",
+);
+
+/// Finds what is hidden in a range of HTML.
+fn hidden_html(text: &str, html: &Range<usize>, hidden: &mut Vec<Range<usize>>) {
+    let found = HIDDEN.captures_iter(&text[html.clone()]);
+    let ranges = found.filter_map(|found| Some(found.get(0)?.range()));
+    hidden.extend(ranges.map(|range| html.start + range.start..html.start + range.end));
 }
 
 #[cfg(test)]

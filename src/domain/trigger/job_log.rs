@@ -1,6 +1,7 @@
 //! Reduces the log of a failed GitHub Actions job to the failure.
 
 use super::{head, tail};
+use crate::pattern::Pattern;
 use crate::text;
 
 /// The maximum number of bytes read from the end of a log: GitHub's logs have no size limit.
@@ -25,18 +26,8 @@ pub fn failed_step(log: &str, budget: usize) -> String {
 
 /// GitHub writes `2024-05-01T10:00:00.1234567Z ` before each line.
 fn without_time(line: &str) -> &str {
-    let Some((stamp, rest)) = line.split_once(' ') else {
-        return if is_time(line) { "" } else { line };
-    };
-    if is_time(stamp) { rest } else { line }
-}
-
-fn is_time(stamp: &str) -> bool {
-    let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'.' | b'T' | b'Z');
-    stamp.len() >= 20
-        && stamp.ends_with('Z')
-        && stamp.as_bytes().get(10) == Some(&b'T')
-        && stamp.bytes().all(allowed)
+    static TIME: Pattern = Pattern::new("^[0-9-]{10}T[0-9:.]{8,}Z(?: |$)");
+    TIME.find_at(line, 0).map_or(line, |time| &line[time.end..])
 }
 
 /// A line without the runner's markers; `None` for a line that consists only of them.

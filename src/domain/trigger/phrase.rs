@@ -129,7 +129,7 @@ const COURTESY: &str =
 fn request(text: &str) -> Request {
     let line = clean::clean_line(text.split('\n').next().unwrap_or_default(), 2_000);
     let line = line.trim();
-    if let Some(request) = run_plan(line).or_else(|| with_text(line, text)) {
+    if let Some(request) = with_text(line, text) {
         return request;
     }
     let lower = line.to_lowercase();
@@ -138,23 +138,16 @@ fn request(text: &str) -> Request {
         .split(is_part)
         .filter(|word| !word.is_empty() && !COURTESY.split(' ').any(|known| known == *word))
         .collect();
+    let said = || Request::Instruction(instruction(text));
     match words.as_slice() {
-        [] if line.is_empty() && !instruction(text).is_empty() => {
-            Request::Instruction(instruction(text))
-        }
+        [] if line.is_empty() && !instruction(text).is_empty() => said(),
         [] => Request::Help,
-        [word] => command(word).unwrap_or_else(|| Request::Instruction(instruction(text))),
-        _ => Request::Instruction(instruction(text)),
+        [word] => command(word).unwrap_or_else(said),
+        _ => said(),
     }
 }
 
-fn run_plan(line: &str) -> Option<Request> {
-    let (word, rest) = line.split_once(' ')?;
-    word.eq_ignore_ascii_case("run")
-        .then(|| plan(rest.trim()))?
-}
-
-/// A command with a text that ends with the comment, and an approval with its code.
+/// A command with a text that ends with the comment, a plan with its path, and an approval with its code.
 fn with_text(line: &str, text: &str) -> Option<Request> {
     let end = [' ', ':'];
     let (word, after) = line.split_once(end).unwrap_or((line, ""));
@@ -164,6 +157,7 @@ fn with_text(line: &str, text: &str) -> Option<Request> {
         "ask" if !rest.is_empty() => Some(Request::Ask(rest)),
         "answer" if !rest.is_empty() => Some(Request::Answer(rest)),
         "plan" => Some(Request::Draft(rest)),
+        "run" => plan(after.trim()),
         "approve" if after.is_empty() || approval::is_code(after.trim()) => {
             Some(Request::Approve(after.trim().to_ascii_lowercase()))
         }

@@ -1,6 +1,7 @@
 //! Names of branches and paths from events. They reach git commands and texts, so only names that git itself
 //! accepts are allowed.
 
+use crate::pattern::Pattern;
 use crate::text::is_invisible;
 
 /// The maximum length of a branch name, in bytes: git's files cannot have a longer component.
@@ -47,12 +48,8 @@ pub fn check_branch(name: &str) -> Result<(), &'static str> {
 
 /// Whether a name is `refs/…`, or like `12/merge`, the name of a checked-out pull request.
 fn is_pull_ref(name: &str) -> bool {
-    let rest = name.strip_prefix("pull/").unwrap_or(name);
-    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let pull = rest
-        .split_once('/')
-        .is_some_and(|(n, kind)| number(n) && matches!(kind, "merge" | "head"));
-    pull || name.starts_with("refs/")
+    static PULL: Pattern = Pattern::new("^(?:refs/|(?:pull/)?[0-9]+/(?:merge|head)$)");
+    PULL.is_match(name)
 }
 
 /// Checks the path of a plan or queue that somebody named: it must be relative, inside the repository, and

@@ -103,21 +103,19 @@ fn task_of(
     let threads: BTreeSet<u64> = group.iter().map(|comment| comment.thread()).collect();
     let first = &group[0];
     let path = clean_line(&first.place.path, 200);
-    let title = match (by, first.place.line) {
-        (ReviewThreads::File, _) => path,
-        (_, Some(line)) => format!("{path}:{line}"),
-        (_, None) => path,
+    let (kind, place) = match (by, first.place.line) {
+        (ReviewThreads::File, _) => ("file", path),
+        (_, Some(line)) => ("thread", format!("{path}:{line}")),
+        (_, None) => ("thread", path),
     };
     let words = first_words(&first.body);
     let number = threads.iter().next().copied().unwrap_or_default();
     ReviewTask {
-        id: match by {
-            ReviewThreads::File => format!("file-{number}"),
-            _ => format!("thread-{number}"),
-        },
-        title: match (by, words.is_empty()) {
-            (ReviewThreads::File, _) | (_, true) => format!("Answer the review of {title}"),
-            (_, false) => format!("{title}: {words}"),
+        id: format!("{kind}-{number}"),
+        title: if words.is_empty() || kind == "file" {
+            format!("Answer the review of {place}")
+        } else {
+            format!("{place}: {words}")
         },
         description: context::prompt(candidate, &own),
         threads: threads.into_iter().collect(),

@@ -150,8 +150,8 @@ impl Repo {
     pub async fn access_of(&self, login: &str) -> Result<Access, Error> {
         let path = format!("/collaborators/{}/permission", part(login));
         let raw: RawAccess = self.find(&path).await?.unwrap_or_default();
-        let access =
-            Access::from_word(&raw.role_name).or_else(|| Access::from_word(&raw.permission));
+        let role: Option<Access> = raw.role_name.parse().ok();
+        let access = role.or_else(|| raw.permission.parse().ok());
         Ok(access.unwrap_or(Access::None))
     }
 

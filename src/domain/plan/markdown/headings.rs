@@ -70,36 +70,27 @@ impl Section {
     }
 }
 
+/// Lines that announce acceptance criteria.
+const ACCEPTANCE: &str = "\
+    acceptance|acceptance criteria|acceptance tests|definition of done|done when|exit criteria|success criteria";
+
+/// What the heading of a list of criteria has.
+const CRITERIA: &str = "\
+    acceptance criteria|acceptance check|completion criteria|success criteria|definition of done|exit criteria";
+
 /// First words of a heading that asks for something about criteria.
 const WORK_VERBS: &str = "add check confirm create define document ensure fix implement meet test update validate verify write";
 
 /// Whether a heading announces acceptance criteria, and is not itself a task about them.
 fn is_criteria_heading(text: &str) -> bool {
-    const NAMES: [&str; 6] = [
-        "acceptance criteria",
-        "acceptance check",
-        "completion criteria",
-        "success criteria",
-        "definition of done",
-        "exit criteria",
-    ];
     let words = text.to_lowercase();
     let first = words.split(' ').next().unwrap_or_default();
     let is_work = of_heading(text).is_some() || has_word(WORK_VERBS, first);
-    !is_work && (is_acceptance(text) || NAMES.iter().any(|name| words.contains(name)))
+    !is_work && (is_acceptance(text) || CRITERIA.split('|').any(|name| words.contains(name)))
 }
 
 /// Whether a line or an item announces acceptance criteria.
 pub(super) fn is_acceptance(text: &str) -> bool {
     let words = text.trim().trim_end_matches(':').trim().to_lowercase();
-    matches!(
-        words.as_str(),
-        "acceptance"
-            | "acceptance criteria"
-            | "acceptance tests"
-            | "definition of done"
-            | "done when"
-            | "exit criteria"
-            | "success criteria"
-    )
+    ACCEPTANCE.split('|').any(|name| name == words)
 }

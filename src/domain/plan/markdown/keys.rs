@@ -1,6 +1,7 @@
 //! Keys of a task in the lines below its heading or its box.
 
 use super::Lines;
+use crate::pattern::Pattern;
 use crate::plan::TaskStatus;
 use crate::plan::native::{Draft, OWNED_KEYS, read_task_entry};
 use crate::plan::schema::TASK_KEYS;
@@ -98,12 +99,8 @@ fn dedented<'t>(text: &'t str, range: &Range<usize>) -> Vec<(usize, &'t str)> {
 
 /// The key at the beginning of a line: lower-case words joined by `_`.
 fn key_of(line: &str) -> Option<&str> {
-    let (key, value) = line.split_once(':')?;
-    let is_key = key.starts_with(|c: char| c.is_ascii_lowercase())
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-    (is_key && (value.trim().is_empty() || value.starts_with(' '))).then_some(key)
+    static KEY: Pattern = Pattern::new(r"^([a-z][a-z_]*):(?: |\s*$)");
+    Some(KEY.captures(line)?.get(1)?.as_str())
 }
 
 /// The key and the value of a line that writes a key as prose does: `- verify: make`, `**Depends on:** a`.
@@ -112,9 +109,7 @@ fn written_otherwise(line: &str) -> Option<(String, &str)> {
     let (key, value) = line.split_once(':')?;
     let key = key.trim_end_matches('*').to_lowercase().replace(' ', "_");
     let value = value.trim_matches(['*', ' ']);
-    let is_key = key
-        .bytes()
-        .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_key = key.chars().all(|c| c.is_ascii_lowercase() || c == '_');
     (is_key && !value.is_empty()).then_some((key, value))
 }
 

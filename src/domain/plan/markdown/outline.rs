@@ -145,6 +145,9 @@ pub(super) fn is_struck(text: &str) -> bool {
     text.len() > 4 && text.starts_with("~~") && text.ends_with("~~")
 }
 
+/// A list item that looks as if it had a box.
+static NEAR: Pattern = Pattern::new(r"^[-*+ ]+(?:\[[0-9]+\](?:[^(]|$)|\([ x]\))");
+
 /// The beginning of a list item.
 static BULLET: Pattern = Pattern::new(r"^\s*(?:[-*+]|[0-9]+[.)])");
 
@@ -422,14 +425,8 @@ impl Walk<'_> {
             .filter(|mark| self.quotes == 0 && !(informs && mark.is_tag(self.body)));
         let Some(mark) = mark else {
             let line = self.body[range.start..].lines().next().unwrap_or_default();
-            let line = line.trim_start_matches(['-', '*', '+', ' ']);
-            let bracket = line.strip_prefix('[').and_then(|line| line.split_once(']'));
-            let is_number =
-                |(sign, rest): (&str, &str)| sign.parse::<u32>().is_ok() && !rest.starts_with('(');
-            let is_near = bracket.is_some_and(is_number)
-                || ["( )", "(x)"].iter().any(|sign| line.starts_with(sign));
             let is_aside = informs || self.quotes > 0 || self.is_within(Section::Apart);
-            if is_near && !is_aside {
+            if NEAR.is_match(line) && !is_aside {
                 self.outline.unread.push(range.start + self.base);
             }
             return false;

@@ -107,8 +107,8 @@ fn who_may_ask() {
         with(None),
         "environment: could not determine ann's permission on this repository: no answer"
     );
-    assert_eq!(Access::from_word("maintain"), Some(Access::Maintain));
-    assert_eq!(Access::from_word("security-manager"), None);
+    assert_eq!("maintain".parse(), Ok(Access::Maintain));
+    assert!("security-manager".parse::<Access>().is_err());
     let candidate = candidate("issue_comment", &comment("/sprag fix"));
     let listed = TriggerSettings {
         rules: crate::settings::Resolved {
