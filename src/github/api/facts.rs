@@ -36,16 +36,18 @@ pub(super) fn name(full: &str) -> String {
 }
 
 /// A repository.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Facts {
     /// `owner/name` as GitHub spells it.
     pub full_name: String,
     /// The default branch.
+    #[serde(default)]
     pub default_branch: String,
     /// Whether it is private.
+    #[serde(default)]
     pub private: bool,
     /// Whether it is archived, which makes it read-only.
+    #[serde(default)]
     pub archived: bool,
     /// The permissions of the token. GitHub often leaves them out for a job's token.
     pub permissions: Option<Permissions>,
