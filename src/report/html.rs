@@ -129,6 +129,15 @@ fn head(summary: &RunSummary, title: &str) -> Markup {
 /// Maximum number of failures shown at the top.
 const MAX_FAILURES: usize = 20;
 
+/// The classes of the bars of the timeline, and their meaning.
+const LEGEND: [(&str, &str); 5] = [
+    ("turn", "the agent changed files"),
+    ("idle", "it changed nothing"),
+    ("good", "checks passed"),
+    ("open", "passed, not verified"),
+    ("bad", "checks failed"),
+];
+
 /// Each failure with its place and the first lines of its message.
 fn failed(summary: &RunSummary) -> Markup {
     let all = failure::failures(summary);
@@ -185,7 +194,7 @@ fn timeline(summary: &RunSummary) -> Markup {
                     }
                 }
             }
-            p.legend { span.turn {} " the agent changed files " span.idle {} " it changed nothing " span.good {} " checks passed " span.open {} " passed, not verified " span.bad {} " checks failed" }
+            p.legend { @for (class, words) in LEGEND { span { i class=(class) {} " " (words) } " " } }
         }
     }
 }

@@ -39,7 +39,7 @@ impl Client {
         let mut sent = 0;
         loop {
             let error = match self.drive(call, &mut sent).await? {
-                Ok(answer) => return read(&call.what(), &answer.body),
+                Ok(answer) => return created(&call.what(), &answer.body),
                 Err(error) => error,
             };
             if let Some(found) = existing().await? {
@@ -342,6 +342,17 @@ pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Er
         T::deserialize(value)
     });
     parsed.map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
+}
+
+/// Parses the response to a request that creates something. One that names nothing, such as an empty object
+/// of a proxy, is no response: a thing without an id cannot be found again.
+fn created<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
+    let value: Value = read(what, body)?;
+    let names_something = |key| !value[key].is_null();
+    if !["id", "data", "errors"].into_iter().any(names_something) {
+        return Err(Error::protocol(what, "the response has no id"));
+    }
+    read(what, body)
 }
 
 fn wait_text(wait: Duration) -> String {
