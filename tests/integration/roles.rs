@@ -411,10 +411,11 @@ fn without_being_asked_for_nothing_is_told_of_roles() {
     }
     let history = std::fs::read_to_string(run.dir.as_ref().unwrap().join("history.jsonl")).unwrap();
     for word in [
-        "\"name\":",
+        "\"name\":\"",
         "\"phase\":\"",
-        "review",
-        "undone",
+        "\"review\":{",
+        "\"purpose\":\"review",
+        "\"undone\":[\"",
         "\"message\":\"done",
     ] {
         assert!(!history.contains(word), "{word}: {history}");
