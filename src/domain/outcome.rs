@@ -254,7 +254,8 @@ impl Outcome {
     fn end(&self) -> (Reason, RunStatus) {
         use RunStatus as S;
         match self {
-            Self::Verified { .. } | Self::Drafted { .. } => (Reason::Verified, S::Success),
+            Self::Verified { .. } => (Reason::Verified, S::Success),
+            Self::Drafted { .. } => (Reason::Drafted, S::Success),
             Self::Unverified { accepted: true, .. } | Self::KnownFailures { .. } => (Reason::Unverified, S::Unverified),
             Self::Unverified { accepted: false, .. } => (Reason::Unverified, S::Failed),
             Self::ChangedExpectations { accepted: true, .. } => (Reason::ChangedExpectations, S::Unverified),
@@ -290,7 +291,7 @@ impl Outcome {
 
     /// Whether the checks or the reviewer confirm that the task is done.
     pub fn is_verified(&self) -> bool {
-        self.end().1 == RunStatus::Success
+        self.end().1 == RunStatus::Success && !matches!(self, Self::Drafted { .. })
     }
 
     /// Whether the run stops after this task even with `keep_going`.
@@ -478,7 +479,9 @@ impl Outcome {
 /// cancelled, this run was not.
 fn without_agent(end: TaskEnd, reason: Reason) -> RunStatus {
     match (end, reason) {
-        (TaskEnd::Done, Reason::Verified | Reason::AlreadySatisfied) => RunStatus::Success,
+        (TaskEnd::Done, Reason::Verified | Reason::Drafted | Reason::AlreadySatisfied) => {
+            RunStatus::Success
+        }
         (TaskEnd::Done, _) => RunStatus::Unverified,
         (TaskEnd::Blocked, _) => RunStatus::Blocked,
         (_, Reason::AgentUnavailable | Reason::Environment) => RunStatus::Environment,

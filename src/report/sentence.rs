@@ -79,7 +79,9 @@ fn turns_of<'s>(event: &Event, summary: &'s RunSummary) -> &'s [TurnSummary] {
 pub fn standing(task: &TaskSummary) -> String {
     let word = task.standing().as_str();
     // The message of a passed task already says why it is done.
-    let is_said = |reason: &Reason| *reason == Reason::Verified || reason.as_str() == word;
+    let is_said = |reason: &Reason| {
+        matches!(reason, Reason::Verified | Reason::Drafted) || reason.as_str() == word
+    };
     let reason = task.reason.filter(|reason| !is_said(reason));
     let reason = reason.map_or_else(String::new, |reason| format!(" ({})", reason.as_str()));
     let failing = match task.reason {
@@ -220,6 +222,7 @@ pub fn status(status: RunStatus) -> &'static str {
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Verified => "the checks passed",
+        Reason::Drafted => "the agent drafted a plan",
         Reason::Unverified => "no check confirms it",
         Reason::AlreadySatisfied => "nothing needed doing",
         Reason::NoProgress => "the agent made no progress",
@@ -261,7 +264,7 @@ pub fn reason(reason: Reason) -> &'static str {
 pub fn last_words(task: &TaskSummary) -> Option<(&'static str, &str)> {
     let heading = match task.reason {
         Some(Reason::Answered) => "Answer",
-        Some(Reason::Verified) => "Plan",
+        Some(Reason::Drafted) => "Plan",
         _ => "Question of the agent",
     };
     Some((heading, task.work.answer.as_deref().or(task.question())?))
@@ -363,7 +366,7 @@ pub fn end(summary: &RunSummary, reason: Reason) -> String {
     let mut selected = summary.tasks.iter().filter(|task| task.selected);
     let is_done = summary.push.is_some() && selected.all(|task| task.status == TaskEnd::Done);
     match reason {
-        Reason::Verified if plan_to_approve(summary).is_some() => {
+        Reason::Drafted if plan_to_approve(summary).is_some() => {
             "the plan is drafted, and nothing is done until somebody approves it".to_owned()
         }
         Reason::Environment if is_done => "the work is done, but could not be delivered".to_owned(),

@@ -3,7 +3,7 @@
 use crate::domain::sandbox::{Level, refused_path};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 /// The hidden subcommand of a launcher.
@@ -154,6 +154,9 @@ impl Policy {
     }
 }
 
+/// The longest part of a policy in bytes: Linux takes no argument of more than 128 KiB.
+const LONGEST_ARGUMENT: usize = 96 << 10;
+
 /// One child, as described by the launcher's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
@@ -173,21 +176,29 @@ impl Launch {
     /// The launcher's arguments, without the subcommand.
     pub fn arguments(&self) -> Vec<OsString> {
         // Without a policy that can be read, a launcher starts nothing.
-        let policy = serde_json::to_string(&self.policy).unwrap_or_default();
-        let report = self.report.to_string();
+        let policy = serde_json::to_vec(&self.policy).unwrap_or_default();
+        let parts = policy.chunks(LONGEST_ARGUMENT);
+        let (count, report) = (parts.len().to_string(), self.report.to_string());
         let (cwd, program) = (self.cwd.clone(), self.program.clone());
-        let first = [policy.into(), report.into(), cwd.into(), program.into()];
-        first.into_iter().chain(self.args.iter().cloned()).collect()
+        let first: [OsString; 4] = [report.into(), cwd.into(), program.into(), count.into()];
+        let parts = parts.map(|part| OsString::from_vec(part.to_vec()));
+        let args = self.args.iter().cloned();
+        first.into_iter().chain(parts).chain(args).collect()
     }
 
     /// Parses the output of [`Self::arguments`]; `None` for anything else.
     pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Option<Self> {
         let mut arguments = arguments.into_iter();
+        let report = arguments.next()?.to_str()?.parse().ok()?;
+        let (cwd, program) = (arguments.next()?.into(), arguments.next()?.into());
+        let parts = arguments.next()?.to_str()?.parse().ok()?;
+        let policy = arguments.by_ref().take(parts);
+        let policy: Vec<u8> = policy.flat_map(OsString::into_vec).collect();
         Some(Self {
-            policy: serde_json::from_str(arguments.next()?.to_str()?).ok()?,
-            report: arguments.next()?.to_str()?.parse().ok()?,
-            cwd: arguments.next()?.into(),
-            program: arguments.next()?.into(),
+            policy: serde_json::from_slice(&policy).ok()?,
+            report,
+            cwd,
+            program,
             args: arguments.collect(),
         })
     }
@@ -196,7 +207,6 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::ffi::OsStringExt as _;
 
     #[test]
     fn the_launcher_reads_what_it_is_told() {
@@ -222,18 +232,28 @@ mod tests {
             program: "/bin/sh".into(),
             args: vec!["sh".into(), "--".into(), odd(), "".into()],
         };
-        assert_eq!(Launch::read(launch.arguments()), Some(launch));
+        assert_eq!(Launch::read(launch.arguments()), Some(launch.clone()));
+        let long = Launch {
+            policy: Policy {
+                read_only: vec!["/w/tree/of/a/submodule/.git".into(); 20_000],
+                ..launch.policy
+            },
+            ..launch
+        };
+        let arguments = long.arguments();
+        assert!(arguments.iter().all(|argument| argument.len() < 128 << 10));
+        assert_eq!(Launch::read(arguments), Some(long));
     }
 
     #[test]
     fn anything_else_is_refused() {
         let cases: [&[&str]; 6] = [
             &[],
-            &["{}"],
-            &["2", "3", "/", "/bin/true", "true"],
-            &[r#"{"level":9}"#, "3", "/", "/bin/true", "true"],
-            &["{}", "/", "/bin/true", "true"],
-            &["{}", "3", "/"],
+            &["3"],
+            &["{}", "/", "/bin/true", "1", "{}", "true"],
+            &["3", "/", "/bin/true", "1", r#"{"level":9}"#, "true"],
+            &["3", "/", "/bin/true", "{}", "true"],
+            &["3", "/", "/bin/true", "1"],
         ];
         for case in cases {
             let arguments = case.iter().map(OsString::from);

@@ -533,10 +533,11 @@ fn what_a_launcher_is_cannot_be_told_from_the_outside() {
     let project = project(&[]);
     let run = project.sprag(&[
         "__sandbox",
-        r#"{"level":2}"#,
         "77",
         ".",
         "/bin/sh",
+        "1",
+        r#"{"level":2}"#,
         "sh",
         "-c",
         "touch reached",

@@ -39,6 +39,7 @@ pub enum TaskEnd {
 #[strum(serialize_all = "snake_case")]
 pub enum Reason {
     Verified,
+    Drafted,
     Unverified,
     AlreadySatisfied,
     NoProgress,

@@ -340,7 +340,7 @@ impl RunSummary {
         task.changes_made = Some(ended.changes_made);
         task.elapsed_ms = ended.elapsed_ms;
         let satisfied = task.reason == Some(Reason::AlreadySatisfied) && !task.checks.is_empty();
-        if task.reason == Some(Reason::Verified) || satisfied {
+        if matches!(task.reason, Some(Reason::Verified | Reason::Drafted)) || satisfied {
             task.judge_session(true);
         }
         let total = &mut self.totals.verifications;

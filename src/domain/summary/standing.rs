@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Standing {
-    /// The task is done, and the checks or the reviewer confirm it.
+    /// The task is done: the checks or the reviewer confirm it, or it was to draft a plan, which is valid.
     #[strum(serialize = "done")]
     Verified,
     /// The task was done before the run began.
@@ -75,7 +75,9 @@ impl TaskSummary {
         match self.status {
             TaskEnd::Done if self.reason.is_none() => Standing::DoneBefore,
             TaskEnd::Done if self.reason == Some(Reason::Answered) => Standing::Answered,
-            TaskEnd::Done if self.verified => Standing::Verified,
+            TaskEnd::Done if self.verified || self.reason == Some(Reason::Drafted) => {
+                Standing::Verified
+            }
             TaskEnd::Done => Standing::Unverified,
             TaskEnd::Failed if self.is_review() => Standing::Reviewed,
             TaskEnd::Failed => Standing::Failed,

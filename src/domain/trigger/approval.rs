@@ -41,9 +41,8 @@ pub fn plan_to_approve(summary: &RunSummary) -> Option<ShownPlan<'_>> {
         return None;
     };
     let mut tasks = summary.tasks.iter();
-    let drafted =
-        tasks.find(|task| task.reason == Some(Reason::Verified) && task.work.answer.is_some());
-    let plan = drafted?.work.answer.as_deref()?;
+    let drafted = tasks.find(|task| task.reason == Some(Reason::Drafted))?;
+    let plan = drafted.work.answer.as_deref()?;
     let code = code(plan, summary.facts.base.as_deref()?);
     Some(ShownPlan {
         plan,
