@@ -24,6 +24,12 @@ fn a_fenced_plan_is_written_to_a_new_file_and_nothing_is_committed() {
     let project = project();
     let script = format!("printf 'Here it is:\\n\\n```yaml\\n{PLAN}```\\n'");
     let run = draft(&project, &script, &["Reports as CSV, with a header"]).expect(0);
+    // Nothing has verified a plan.
+    let task = run.task(0);
+    assert_eq!(
+        (&task["reason"], &task["verified"]),
+        (&"drafted".into(), &false.into())
+    );
     let expected = PLAN.replace("\\n", "\n");
     assert_eq!(project.read(FIRST), expected);
     assert_eq!(project.status(), "?? .sprag/");
