@@ -119,14 +119,6 @@ impl Repo {
         Ok(diffs.into_iter().map(change).collect())
     }
 
-    /// The tree of a commit.
-    ///
-    /// # Errors
-    /// As [`Repo::tree_of`].
-    pub fn tree_id_of(&self, commit: &RevId) -> Result<TreeId> {
-        self.tree_of(commit).map(TreeId)
-    }
-
     /// Writes the state of a snapshot as a tree in the private directory.
     ///
     /// # Errors

@@ -341,7 +341,7 @@ pub(super) fn read<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Er
         drop_nulls(&mut value);
         T::deserialize(value)
     });
-    parsed.map_err(|error| Error::protocol(what, format!("the response is invalid: {error}")))
+    parsed.map_err(|error| invalid(what, &error))
 }
 
 /// Parses the response to a request that creates something. One that names nothing, such as an empty object
@@ -352,7 +352,11 @@ fn created<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, Error> {
     if !["id", "data", "errors"].into_iter().any(names_something) {
         return Err(Error::protocol(what, "the response has no id"));
     }
-    read(what, body)
+    T::deserialize(value).map_err(|error| invalid(what, &error))
+}
+
+fn invalid(what: &str, error: &serde_json::Error) -> Error {
+    Error::protocol(what, format!("the response is invalid: {error}"))
 }
 
 fn wait_text(wait: Duration) -> String {
@@ -364,6 +368,17 @@ fn wait_text(wait: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_response_that_names_nothing_creates_nothing() {
+        let created = |body: &str| super::created::<serde_json::Value>("POST", body.as_bytes());
+        for body in ["{}", r#"{"id":null}"#, "[]", "no JSON"] {
+            assert!(created(body).is_err(), "{body}");
+        }
+        for body in [r#"{"id":1}"#, r#"{"data":{}}"#, r#"{"errors":[]}"#] {
+            assert!(created(body).is_ok(), "{body}");
+        }
+    }
+
     #[test]
     fn only_an_error_of_its_type_is_a_limit() {
         let limited = |body: &str| super::is_graphql_limit(body);

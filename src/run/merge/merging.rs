@@ -72,7 +72,7 @@ impl Merging {
         Ok(Self {
             ours: ours.clone(),
             theirs: theirs.clone(),
-            before: repo.tree_id_of(ours)?,
+            before: TreeId::known(repo.tree_of(ours)?),
             subject,
             conflict,
             files,

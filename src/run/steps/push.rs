@@ -5,7 +5,7 @@ use crate::domain::event::{PushLine, RebasedLine};
 use crate::domain::outcome::short;
 use crate::domain::snapshot::RevId;
 use crate::domain::text::count;
-use crate::git::{Rebased, Rewritten};
+use crate::git::{Rebased, Rewritten, TreeId};
 use crate::run::deliver::push_failure::{Destination, PushEnd, PushFailure};
 use crate::run::state::layout::{BUNDLE, RunFile};
 use crate::run::state::parts::Parts;
@@ -130,7 +130,7 @@ impl Push<'_, '_> {
             short(&now)
         ));
         let checks: Vec<&TaskConfig> = self.request.checks.iter().collect();
-        let before = match self.parts.tree.repo.tree_id_of(&now) {
+        let before = match self.parts.tree.repo.tree_of(&now).map(TreeId::known) {
             Ok(tree) => &mut Before::at(tree),
             Err(error) => return Ok(Err(PushFailure::here(error.to_string()))),
         };
